@@ -6,16 +6,22 @@ Source: cluster-autoscaler/core/scaledown/{actuation,budgets}, k8s 1.36
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.autoscaler.cluster import LiveCluster
-from scheduler_core.autoscaler.cluster_state import MachineGroup
-from scheduler_core.autoscaler.drainability import DrainBudgets, pods_to_move
-from scheduler_core.autoscaler.estimate import is_of_daemon_set
-from scheduler_core.autoscaler.scale_down import Removal, is_mirror
-from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, TO_BE_DELETED
+from scheduler_core.autoscaler.cluster_state import Flags, MachineGroup
+from scheduler_core.autoscaler.drainability import Drainability
+from scheduler_core.autoscaler.scale_down import Removal
+from scheduler_core.autoscaler.templates import (
+    DELETION_CANDIDATE,
+    TO_BE_DELETED,
+    annotations_on,
+    is_expendable,
+    is_mirror,
+    is_of_daemon_set,
+)
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 
@@ -46,13 +52,11 @@ class NodeDeletions:
         self,
         cluster: LiveCluster,
         groups: Mapping[str, MachineGroup],
-        option: Callable[[str, str], Any],
-        duration: Callable[[str, str], int],
+        flags: Flags,
     ) -> None:
         self._cluster = cluster
         self._groups = groups
-        self._option = option
-        self._duration = duration
+        self._flags = flags
         self.in_progress: dict[str, LeavingNode] = {}
         self.results: dict[str, str] = {}
         self.events: list[str] = []
@@ -70,61 +74,50 @@ class NodeDeletions:
 
     # ---- starting
 
-    def start(
-        self, empty: Sequence[Removal], drains: Sequence[Removal], now_ns: int
-    ) -> tuple[list[Removal], list[Removal]]:
-        """Begin as many as the budgets allow; those that were begun."""
-        n_drains = len(self.drained)
-        parallel = self._option("max-scale-down-parallelism", "") - len(self.in_progress)
-        n_drain = self._option("max-drain-parallelism", "") - n_drains
-        chosen_empty, chosen_drains, parallel, n_drain = self._wholes(empty, drains, parallel, n_drain)
-        single_empty, single_drains = (self._single(some) for some in (empty, drains))
-        some = _cropped(single_empty, parallel, self._cluster.group_of)
-        chosen_empty += some
-        parallel -= len(some)
-        chosen_drains += _cropped(single_drains, min(parallel, n_drain), self._cluster.group_of)
-        for removal in (*chosen_empty, *chosen_drains):
-            self._begin(removal, now_ns)
-        return chosen_empty, chosen_drains
-
-    def _single(self, removals: Sequence[Removal]) -> list[Removal]:
+    def start(self, removals: Sequence[Removal], now_ns: int) -> list[Removal]:
+        """Begin as many as the budgets allow; those that were begun, the empty nodes first."""
+        parallel = self._flags("max-scale-down-parallelism") - len(self.in_progress)
+        n_drain = self._flags("max-drain-parallelism") - len(self.drained)
         group_of = self._cluster.group_of
-        return [one for one in removals if not self._option("zero-or-max-node-scaling", group_of[one.node])]
-
-    def _wholes(
-        self, empty: Sequence[Removal], drains: Sequence[Removal], parallel: int, n_drain: int
-    ) -> tuple[list[Removal], list[Removal], int, int]:
-        """Groups that go as a whole; one of them may go beyond the budget."""
-        group_of = self._cluster.group_of
-        buckets: dict[str, tuple[list[Removal], list[Removal]]] = {}
-        for removals, place in ((empty, 0), (drains, 1)):
-            for one in removals:
-                group = group_of[one.node]
-                if self._option("zero-or-max-node-scaling", group):
-                    buckets.setdefault(group, ([], []))[place].append(one)
-        some_empty, some_drains, may_overflow = list[Removal](), list[Removal](), True
-        for group, (of_empty, of_drains) in buckets.items():
-            count, to_drain = len(of_empty) + len(of_drains), len(of_drains)
+        chosen, single = list[Removal](), list[Removal]()
+        buckets: dict[str, list[Removal]] = {}
+        for one in removals:
+            group = group_of[one.node]
+            is_whole = self._flags("zero-or-max-node-scaling", group)
+            (buckets.setdefault(group, []) if is_whole else single).append(one)
+        may_overflow = True
+        for group, members in buckets.items():  # one group that goes as a whole may go beyond the budget
+            count, to_drain = len(members), sum(bool(one.pods) for one in members)
             is_spent = parallel <= 0 or (to_drain and n_drain <= 0) or not may_overflow
             if (parallel < count or n_drain < to_drain) and is_spent:
                 break
-            registered = sum(other == group for other in group_of.values())
-            if count not in (self._groups[group].target_size, registered):
-                continue
-            some_empty += of_empty
-            some_drains += of_drains
-            parallel, n_drain, may_overflow = parallel - count, n_drain - to_drain, False
-        return some_empty, some_drains, parallel, n_drain
+            if count in (self._groups[group].target_size, list(group_of.values()).count(group)):
+                chosen += members
+                parallel, n_drain, may_overflow = parallel - count, n_drain - to_drain, False
+        empty = self._cropped([one for one in single if not one.pods], parallel)
+        most = min(parallel - len(empty), n_drain)
+        chosen += [*empty, *self._cropped([one for one in single if one.pods], most)]
+        chosen.sort(key=lambda one: bool(one.pods))
+        for removal in chosen:
+            self._begin(removal, now_ns)
+        return chosen
+
+    def _cropped(self, removals: Sequence[Removal], most: int) -> list[Removal]:
+        """The first, group by group in the order of their first node."""
+        groups: dict[str, list[Removal]] = {}
+        for one in removals:
+            groups.setdefault(self._cluster.group_of[one.node], []).append(one)
+        return [one for some in groups.values() for one in some][: max(0, most)]
 
     def _begin(self, removal: Removal, now_ns: int) -> None:
         name = removal.node
         taints, is_cordoned = self._taints(name)
         if not any(taint["key"] == TO_BE_DELETED for taint in taints):
             taint = {"key": TO_BE_DELETED, "value": str(now_ns // _SECOND_NS), "effect": "NoSchedule"}
-            cordons = self._option("cordon-node-before-terminating", "")
+            cordons = self._flags("cordon-node-before-terminating")
             self._cluster.set_taints(name, [*taints, taint], bool(is_cordoned or cordons), now_ns)
         self.events.append(f"Node {name} Normal ScaleDown: marked the node as toBeDeleted/unschedulable")
-        delay_ns = self._duration("node-delete-delay-after-taint", "")
+        delay_ns = self._flags.ns("node-delete-delay-after-taint")
         group = self._cluster.group_of[name]
         self.in_progress[name] = LeavingNode(name, group, bool(removal.pods), now_ns + delay_ns)
 
@@ -147,7 +140,7 @@ class NodeDeletions:
         if not one.until_ns:
             if not self._look_again(one, at_ns):
                 return
-            one.until_ns = at_ns + self._duration("max-pod-eviction-time", "")
+            one.until_ns = at_ns + self._flags.ns("max-pod-eviction-time")
         elif at_ns >= one.until_ns:
             if one.left:
                 self._give_up(one, at_ns)
@@ -167,23 +160,15 @@ class NodeDeletions:
     def _look_again(self, one: LeavingNode, at_ns: int) -> bool:
         """Whether the node may still go; what is to be evicted."""
         pods = self._pods_on(one.node)
-        controllers = budgets = None
-        if one.is_drain:
-            controllers = {
-                (item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]): item
-                for item in self._cluster.objects()
-            }
-            budgets = DrainBudgets(
-                item for item in self._cluster.objects() if item["kind"] == "PodDisruptionBudget"
-            )
-        moving = pods_to_move(pods, at_ns, lambda flag: self._option(flag, ""), controllers, budgets)
+        rules = Drainability(self._flags, self._cluster if one.is_drain else None)
+        moving = rules.pods_to_move(pods, at_ns)
         blocked = moving.blocking is not None
         if blocked or (not one.is_drain and (moving.pods or moving.on_completion)):
             self._abort(one, "NodeDeleteErrorInternal", at_ns)
             return False
         flag = f"daemonset-eviction-for-{'occupied' if one.is_drain else 'empty'}-nodes"
         one.best_effort = [
-            pod.key for pod in pods if is_of_daemon_set(pod) and self._evicts(pod, self._option(flag, ""))
+            pod.key for pod in pods if is_of_daemon_set(pod) and self._evicts(pod, self._flags(flag))
         ]
         if one.is_drain:
             one.left = [pod.key for pod in pods if not is_of_daemon_set(pod) and not is_mirror(pod)]
@@ -193,20 +178,16 @@ class NodeDeletions:
 
     @staticmethod
     def _evicts(pod: Pod, by_default: bool) -> bool:
-        own = (pod.manifest["metadata"].get("annotations") or {}).get(_DAEMON_EVICTION)
-        return {"true": True, "false": False}.get(own or "", by_default)
+        own = annotations_on(pod).get(_DAEMON_EVICTION, "")
+        return {"true": True, "false": False}.get(own, by_default)
 
     def _pods_on(self, node: str) -> list[Pod]:
-        cutoff = self._option("expendable-pods-priority-cutoff", "")
-        found = [pod_from(item) for item in self._cluster.objects() if item["kind"] == "Pod"]
+        cutoff = self._flags("expendable-pods-priority-cutoff")
+        found = map(pod_from, self._cluster.of_kind("Pod"))
         kept = [
             pod
             for pod in found
-            if pod.node_name == node
-            and not pod.is_terminal
-            and not (
-                pod.manifest["spec"].get("priority") is not None and pod.manifest["spec"]["priority"] < cutoff
-            )
+            if pod.node_name == node and not pod.is_terminal and not is_expendable(pod, cutoff)
         ]
         return sorted(kept, key=lambda pod: (pod.namespace, pod.name))
 
@@ -224,12 +205,16 @@ class NodeDeletions:
         self._abort(one, "NodeDeleteErrorFailedToEvictPods", at_ns)
 
     def _abort(self, one: LeavingNode, result: str, at_ns: int) -> None:
-        taints, _ = self._taints(one.node)
-        kept = [taint for taint in taints if taint["key"] != TO_BE_DELETED]
-        still_cordoned = self._taints(one.node)[1] and not self._option("cordon-node-before-terminating", "")
-        self._cluster.set_taints(one.node, kept, still_cordoned, at_ns)
+        self._unmark(one.node, at_ns)
         self.failed_ns[one.group] = at_ns
         self._end(one, result)
+
+    def _unmark(self, name: str, now_ns: int) -> None:
+        """Take the taint of a node that is to go off, and the cordon that came with it."""
+        taints, is_cordoned = self._taints(name)
+        kept = [taint for taint in taints if taint["key"] != TO_BE_DELETED]
+        cordons = self._flags("cordon-node-before-terminating")
+        self._cluster.set_taints(name, kept, is_cordoned and not cordons, now_ns)
 
     def _end(self, one: LeavingNode, result: str) -> None:
         del self.in_progress[one.node]
@@ -242,7 +227,7 @@ class NodeDeletions:
 
         Nodes are written as the loop listed them: what was written meanwhile is lost, as it is upstream.
         """
-        left = self._option("max-bulk-soft-taint-count", "")
+        left = self._flags("max-bulk-soft-taint-count")
         if not left:
             return
         for wanted in (False, True):
@@ -267,18 +252,15 @@ class NodeDeletions:
         for name in sorted(self._cluster.group_of):
             if self._cluster.get("Node", "", name) is None:
                 continue
-            taints, is_cordoned = self._taints(name)
-            kept = [taint for taint in taints if taint["key"] != TO_BE_DELETED]
-            if len(kept) < len(taints):
-                cordons = self._option("cordon-node-before-terminating", "")
-                self._cluster.set_taints(name, kept, is_cordoned and not cordons, now_ns)
+            if any(taint["key"] == TO_BE_DELETED for taint in self._taints(name)[0]):
+                self._unmark(name, now_ns)
                 self._tell_cleaned(name, TO_BE_DELETED)
-            if self._option("max-bulk-soft-taint-count", "") == 0:
+            if self._flags("max-bulk-soft-taint-count") == 0:
                 self._clean_soft(name, now_ns)
 
     def _clean_soft(self, name: str, now_ns: int) -> None:
         taints, is_cordoned = self._taints(name)
-        ttl_ns = self._duration("node-deletion-candidate-ttl", "")
+        ttl_ns = self._flags.ns("node-deletion-candidate-ttl")
         kept = [
             taint
             for taint in taints
@@ -293,11 +275,3 @@ class NodeDeletions:
         self.events.append(
             f"Node {name} Normal ClusterAutoscalerCleanup: removed {key} taint from node {name}"
         )
-
-
-def _cropped(removals: Sequence[Removal], most: int, group_of: Mapping[str, str]) -> list[Removal]:
-    """The first, group by group in the order of their first node."""
-    groups: dict[str, list[Removal]] = {}
-    for one in removals:
-        groups.setdefault(group_of[one.node], []).append(one)
-    return [one for some in groups.values() for one in some][: max(0, most)]

@@ -35,6 +35,9 @@ class LiveCluster:
     def objects(self) -> list[Document]:
         return list(self._objects.values())
 
+    def of_kind(self, kind: str) -> list[Document]:
+        return [document for key, document in self._objects.items() if key[0] == kind]
+
     def put(self, document: Document) -> None:
         """Create an object, or put it in place of the one of its name."""
         made = prepared(document)

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from scheduler_core.objects.duration import parse_duration_ns
 from scheduler_core.objects.node import Node
+from scheduler_core.schema.tables import table_beside
+
+DEFAULTS: Final[Mapping[str, Any]] = table_beside(__package__ or __name__, "options.yaml")
 
 
 @dataclass
@@ -23,6 +27,22 @@ class MachineGroup:
     template: Mapping[str, Any]
     template_pods: Sequence[Mapping[str, Any]] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Flags:
+    """Values of the program's flags, some of which a group has for itself."""
+
+    def __init__(self, given: Mapping[str, Any], groups: Mapping[str, MachineGroup]) -> None:
+        self._given = {**DEFAULTS, **given}
+        self._groups = groups
+
+    def __call__(self, flag: str, group: str = "") -> Any:
+        own = self._groups[group].options if group in self._groups else {}
+        return own.get(flag, self._given[flag])
+
+    def ns(self, flag: str, group: str = "") -> int:
+        """A duration, in nanoseconds."""
+        return parse_duration_ns(str(self(flag, group)))
 
 
 @dataclass
@@ -46,23 +66,18 @@ class Readiness:
     ready: list[str] = field(default_factory=list)
     unready: list[str] = field(default_factory=list)
     not_started: list[str] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
-    long_unregistered: list[str] = field(default_factory=list)
-    registered: list[str] = field(default_factory=list)
+
+    @property
+    def n_registered(self) -> int:
+        return len(self.ready) + len(self.unready) + len(self.not_started)
 
 
 class ClusterState:
     """Groups and their nodes from loop to loop."""
 
-    def __init__(
-        self,
-        groups: Mapping[str, MachineGroup],
-        option: Callable[[str, str], Any],
-        duration: Callable[[str, str], int],
-    ) -> None:
+    def __init__(self, groups: Mapping[str, MachineGroup], flags: Flags) -> None:
         self._groups = groups
-        self._option = option
-        self._duration = duration
+        self._flags = flags
         self._requests: dict[str, _Request] = {}
         self._backoffs: dict[str, _Backoff] = {}
         self._wrong: dict[str, tuple[int, int, int]] = {}
@@ -90,25 +105,19 @@ class ClusterState:
         self.readiness, self._total, self._n_nodes = {}, Readiness(), len(nodes)
         for node in nodes:
             group = group_of.get(node.name, "")
-            self._count(self._total, node, group, is_ready, now_ns)
-            if group:
-                self._count(self.readiness.setdefault(group, Readiness()), node, group, is_ready, now_ns)
+            startup_ns = self._flags.ns("max-node-startup-time", group)
+            state = "unready"
+            if is_ready(node):
+                state = "ready"
+            elif (node.meta.creation_ns or 0) + startup_ns > now_ns:
+                state = "not_started"
+            of_group = self.readiness.setdefault(group, Readiness()) if group else Readiness()
+            for found in (self._total, of_group):
+                getattr(found, state).append(node.name)
         self.recalculate()
         self._end_requests(now_ns)
         self._find_least()
         self._find_wrong_sizes(now_ns)
-
-    def _count(
-        self, found: Readiness, node: Node, group: str, is_ready: Callable[[Node], bool], now_ns: int
-    ) -> None:
-        found.registered.append(node.name)
-        startup_ns = self._duration("max-node-startup-time", group)
-        if is_ready(node):
-            found.ready.append(node.name)
-        elif (node.meta.creation_ns or 0) + startup_ns > now_ns:
-            found.not_started.append(node.name)
-        else:
-            found.unready.append(node.name)
 
     def recalculate(self) -> None:
         """Look at the targets, and how many nodes each group has at least by its target and what is on its way."""
@@ -117,14 +126,12 @@ class ClusterState:
 
     def _find_least(self) -> None:
         self._least = {
-            name: target
-            - len(self.readiness.get(name, Readiness()).long_unregistered)
-            - (self._requests[name].increase if name in self._requests else 0)
+            name: target - (self._requests[name].increase if name in self._requests else 0)
             for name, target in self._targets.items()
         }
 
     def _end_requests(self, now_ns: int) -> None:
-        reset_ns = self._duration("node-group-backoff-reset-timeout", "")
+        reset_ns = self._flags.ns("node-group-backoff-reset-timeout")
         self._backoffs = {
             name: one for name, one in self._backoffs.items() if one.failed_ns + reset_ns >= now_ns
         }
@@ -142,8 +149,7 @@ class ClusterState:
 
     def _missing(self, name: str) -> int:
         found = self.readiness.get(name, Readiness())
-        there = len(found.ready) + len(found.unready) + len(found.long_unregistered)
-        return self._targets[name] - there
+        return self._targets[name] - len(found.ready) - len(found.unready)
 
     def _find_wrong_sizes(self, now_ns: int) -> None:
         wrong: dict[str, tuple[int, int, int]] = {}
@@ -151,21 +157,17 @@ class ClusterState:
             found = self.readiness.get(name)
             if found is None:
                 continue
-            registered = len(found.registered)
-            if registered == target:
-                continue
-            before = self._wrong.get(name)
-            if before is not None and before[:2] == (registered, target):
-                wrong[name] = before
-            else:
-                wrong[name] = (registered, target, now_ns)
+            sizes = (found.n_registered, target)
+            if sizes[0] != target:
+                before = self._wrong.get(name, (*sizes, now_ns))
+                wrong[name] = before if before[:2] == sizes else (*sizes, now_ns)
         self._wrong = wrong
 
     def fix_sizes(self, now_ns: int) -> bool:
         """Lower targets that were too high for too long; whether there were any."""
         fixed = False
         for name, (registered, target, since_ns) in self._wrong.items():
-            provision_ns = self._duration("max-node-provision-time", name)
+            provision_ns = self._flags.ns("max-node-provision-time", name)
             if since_ns + provision_ns < now_ns and registered < target:
                 self._lower(name, target - registered)
                 fixed = True
@@ -179,8 +181,8 @@ class ClusterState:
         return not self._too_many(len(self._total.unready), self._n_nodes)
 
     def _too_many(self, unready: int, of: int) -> bool:
-        percentage = self._option("max-total-unready-percentage", "")
-        return bool(unready > self._option("ok-total-unready-count", "") and unready > percentage / 100 * of)
+        percentage = self._flags("max-total-unready-percentage")
+        return bool(unready > self._flags("ok-total-unready-count") and unready > percentage / 100 * of)
 
     def is_group_healthy(self, name: str) -> bool:
         """Whether few enough of a group's nodes are missing that it did not ask for just now."""
@@ -189,7 +191,7 @@ class ClusterState:
         if found is None:
             return target == 0 or (least == 0 and target > 0)
         missing = max(0, least - len(found.ready))
-        return not self._too_many(missing, len(found.ready) + len(found.unready) + len(found.not_started))
+        return not self._too_many(missing, found.n_registered)
 
     def is_backed_off(self, name: str, now_ns: int) -> bool:
         found = self._backoffs.get(name)
@@ -207,17 +209,17 @@ class ClusterState:
 
     def asked(self, name: str, increase: int, now_ns: int) -> None:
         """Remember that a group grows."""
-        until_ns = now_ns + self._duration("max-node-provision-time", name)
+        until_ns = now_ns + self._flags.ns("max-node-provision-time", name)
         before = self._requests[name].increase if name in self._requests else 0
         self._requests[name] = _Request(before + increase, now_ns, until_ns)
 
     def failed(self, name: str, now_ns: int) -> None:
         """Leave a group that did not grow alone for a while, longer each time."""
-        duration_ns = self._duration("initial-node-group-backoff-duration", "")
+        duration_ns = self._flags.ns("initial-node-group-backoff-duration")
         found = self._backoffs.get(name)
         if found is not None:
             duration_ns = found.duration_ns
             if found.until_ns < now_ns:
-                most_ns = self._duration("max-node-group-backoff-duration", "")
+                most_ns = self._flags.ns("max-node-group-backoff-duration")
                 duration_ns = min(2 * found.duration_ns, most_ns)
         self._backoffs[name] = _Backoff(duration_ns, now_ns + duration_ns, now_ns)

@@ -5,11 +5,13 @@ Source: cluster-autoscaler/simulator/drainability/rules, simulator/drain.go, uti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from scheduler_core.objects.duration import parse_duration_ns
+from scheduler_core.autoscaler.cluster import LiveCluster
+from scheduler_core.autoscaler.cluster_state import Flags
+from scheduler_core.autoscaler.templates import annotations_on, is_mirror, is_of_daemon_set
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import NOTHING, label_selector_from
 from scheduler_core.objects.pod import Pod
@@ -18,7 +20,6 @@ Document = Mapping[str, Any]
 _PREFIX: Final = "cluster-autoscaler.kubernetes.io/"
 SAFE: Final = f"{_PREFIX}safe-to-evict"
 _LOCAL: Final = f"{_PREFIX}safe-to-evict-local-volumes"
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _REPLICATED: Final = ("ReplicationController", "Job", "ReplicaSet", "StatefulSet")
 _LONG_TERMINATING_NS: Final = 30 * 10**9
 _DEFAULT_GRACE: Final = 30
@@ -72,76 +73,84 @@ class PodsToMove:
     reason: str = ""
 
 
-def pods_to_move(
-    pods: Iterable[Pod],
-    now_ns: int,
-    option: Callable[[str], Any],
-    controllers: Mapping[tuple[str, str, str], Document] | None,
-    budgets: DrainBudgets | None,
-) -> PodsToMove:
-    """Sort a node's pods; the first that blocks ends it.
+class Drainability:
+    """Sorts the pods of nodes that are to go.
 
     Parameters
     ----------
-    controllers : mapping or None
-        (kind, namespace, name) -> object; None where it does not matter.
-    budgets : DrainBudgets or None
-        None for none at all.
+    cluster : LiveCluster or None
+        Has the pods' controllers and budgets; None where neither matters.
     """
-    found = PodsToMove()
-    for pod in pods:
-        answer, blocked = _asked(pod, now_ns, option, controllers, budgets or DrainBudgets(()))
-        if blocked:
-            found.blocking, found.reason = pod, blocked
-            return found
-        if answer == "wait":
-            found.on_completion.append(pod)
-        elif answer != "skip" and not _is_of_daemon_set(pod):
-            found.pods.append(pod)
-    return found
 
+    def __init__(self, flags: Flags, cluster: LiveCluster | None = None) -> None:
+        self._flags = flags
+        self._cluster = cluster
+        self.budgets = DrainBudgets(() if cluster is None else cluster.of_kind("PodDisruptionBudget"))
 
-def _asked(
-    pod: Pod,
-    now_ns: int,
-    option: Callable[[str], Any],
-    controllers: Mapping[tuple[str, str, str], Document] | None,
-    budgets: DrainBudgets,
-) -> tuple[Answer, str]:
-    marks = pod.manifest["metadata"].get("annotations") or {}
-    if _MIRROR in marks or is_long_terminating(pod, now_ns):
-        return "skip", ""
-    custom = option("skip-nodes-with-custom-controller-pods")
-    if custom and controllers is not None and (why := _controller_problem(pod, controllers, option)):
-        return "", why
-    safe = marks.get(SAFE)
-    if _is_of_daemon_set(pod) or safe == "true" or _is_terminal(pod):
-        return "ok", ""
-    if safe == "on-completion":
-        return "wait", ""
-    controller = pod.meta.controller
-    if controller is None or (custom and controller.kind not in _REPLICATED):
-        return "", "NotReplicated"
-    if option("skip-nodes-with-system-pods") and pod.namespace == "kube-system" and not budgets.of(pod):
-        timeout_ns = parse_duration_ns(str(option("blocking-system-pod-distruption-timeout")))
-        created_ns = pod.meta.creation_ns
-        if created_ns is not None and now_ns > created_ns + timeout_ns:
+    def pods_to_move(self, pods: Iterable[Pod], now_ns: int) -> PodsToMove:
+        """Sort a node's pods; the first that blocks ends it."""
+        found = PodsToMove()
+        for pod in pods:
+            answer, blocked = self._asked(pod, now_ns)
+            if blocked:
+                found.blocking, found.reason = pod, blocked
+                return found
+            if answer == "wait":
+                found.on_completion.append(pod)
+            elif answer != "skip" and not _is_daemon(pod):
+                found.pods.append(pod)
+        return found
+
+    def _asked(self, pod: Pod, now_ns: int) -> tuple[Answer, str]:
+        marks, flags, budgets = annotations_on(pod), self._flags, self.budgets.of(pod)
+        if is_mirror(pod) or is_long_terminating(pod, now_ns):
+            return "skip", ""
+        custom = flags("skip-nodes-with-custom-controller-pods")
+        if custom and (why := self._controller_problem(pod)):
+            return "", why
+        safe = marks.get(SAFE)
+        if _is_daemon(pod) or safe == "true" or _is_terminal(pod):
             return "ok", ""
-        return "", "UnmovableKubeSystemPod"
-    if safe == "false":
-        return "", "NotSafeToEvictAnnotation"
-    if option("skip-nodes-with-local-storage") and _has_blocking_storage(pod, marks):
-        return "", "LocalStorageRequested"
-    if any(cell[0] < 1 for cell in budgets.of(pod)):
-        return "", "NotEnoughPdb"
-    return "", ""
+        if safe == "on-completion":
+            return "wait", ""
+        controller = pod.meta.controller
+        if controller is None or (custom and controller.kind not in _REPLICATED):
+            return "", "NotReplicated"
+        if flags("skip-nodes-with-system-pods") and pod.namespace == "kube-system" and not budgets:
+            timeout_ns = flags.ns("blocking-system-pod-distruption-timeout")
+            created_ns = pod.meta.creation_ns
+            if created_ns is not None and now_ns > created_ns + timeout_ns:
+                return "ok", ""
+            return "", "UnmovableKubeSystemPod"
+        if safe == "false":
+            return "", "NotSafeToEvictAnnotation"
+        if flags("skip-nodes-with-local-storage") and _has_blocking_storage(pod, marks):
+            return "", "LocalStorageRequested"
+        if any(cell[0] < 1 for cell in budgets):
+            return "", "NotEnoughPdb"
+        return "", ""
+
+    def _controller_problem(self, pod: Pod) -> str:
+        controller = pod.meta.controller
+        if controller is None or self._cluster is None:
+            return ""
+        kind = controller.kind
+        if kind in ("DaemonSet", "StatefulSet") and controller.api_version.partition("/")[0] != "apps":
+            return ""
+        if kind not in (*_REPLICATED, "DaemonSet"):
+            return ""
+        found = self._cluster.get(kind, pod.namespace, controller.name)
+        if found is None:
+            return "ControllerNotFound"
+        replicas = (found.get("spec") or {}).get("replicas")
+        counts = kind in ("ReplicationController", "ReplicaSet")
+        if counts and replicas is not None and replicas < self._flags("min-replica-count"):
+            return "MinReplicasReached"
+        return ""
 
 
-def _is_of_daemon_set(pod: Pod) -> bool:
-    controller = pod.meta.controller
-    if controller is not None and controller.kind == "DaemonSet":
-        return True
-    return (pod.manifest["metadata"].get("annotations") or {}).get(f"{_PREFIX}daemonset-pod") == "true"
+def _is_daemon(pod: Pod) -> bool:
+    return is_of_daemon_set(pod) or annotations_on(pod).get(f"{_PREFIX}daemonset-pod") == "true"
 
 
 def is_long_terminating(pod: Pod, now_ns: int) -> bool:
@@ -159,27 +168,6 @@ def _is_terminal(pod: Pod) -> bool:
     if policy == "Never":
         return pod.phase in ("Succeeded", "Failed")
     return policy == "OnFailure" and pod.phase == "Succeeded"
-
-
-def _controller_problem(
-    pod: Pod, controllers: Mapping[tuple[str, str, str], Document], option: Callable[[str], Any]
-) -> str:
-    controller = pod.meta.controller
-    if controller is None:
-        return ""
-    kind = controller.kind
-    if kind in ("DaemonSet", "StatefulSet") and controller.api_version.partition("/")[0] != "apps":
-        return ""
-    if kind not in (*_REPLICATED, "DaemonSet"):
-        return ""
-    found = controllers.get((kind, pod.namespace, controller.name))
-    if found is None:
-        return "ControllerNotFound"
-    replicas = (found.get("spec") or {}).get("replicas")
-    counts = kind in ("ReplicationController", "ReplicaSet")
-    if counts and replicas is not None and replicas < option("min-replica-count"):
-        return "MinReplicasReached"
-    return ""
 
 
 def _has_blocking_storage(pod: Pod, marks: Mapping[str, str]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.autoscaler.snapshot import GroupTemplate, NodesAndPods, Rejected
-from scheduler_core.autoscaler.templates import fresh_node
+from scheduler_core.autoscaler.templates import amounts_of, fresh_node, is_of_daemon_set
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import label_selector_from
 from scheduler_core.objects.node import LABEL_HOSTNAME
@@ -74,11 +74,6 @@ def hint_of(pod: Pod) -> str:
     return pod.uid.removesuffix(DRAINED)
 
 
-def is_of_daemon_set(pod: Pod) -> bool:
-    controller = pod.meta.controller
-    return controller is not None and controller.kind == "DaemonSet"
-
-
 @dataclass
 class Packing:
     """How pods were packed on new nodes of a group."""
@@ -116,8 +111,7 @@ class BinPacking:
 
     def pack(self, groups: Sequence[EqualPods], *, fast: bool) -> Packing:
         """Pack the groups, the largest pods first."""
-        status = self._template.node.manifest.get("status") or {}
-        capacity = whole_units(resource_list(status, "capacity", "status"))
+        capacity = amounts_of(self._template.node)
         ordered = sorted(groups, key=lambda group: -_score(group.pods[0], self._template))
         best = _fast_group(ordered, capacity) if fast else -1
         if best >= 0:

@@ -15,16 +15,14 @@ import yaml
 
 from scheduler_core.autoscaler.estimate import Packing
 from scheduler_core.autoscaler.snapshot import GroupTemplate
-from scheduler_core.objects.node import Node
+from scheduler_core.autoscaler.templates import amounts_of, has_gpu
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.resources import CPU, MEMORY, resource_list, whole_units
+from scheduler_core.objects.resources import CPU, MEMORY
 
 PRIORITIES: Final = "ConfigMap kube-system/cluster-autoscaler-priority-expander"
 _PREFERRED: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
 """Up to so many nodes, the cores of the node that the price expander prefers; 32 above."""
 _GPU_UNFITNESS: Final = 1000.0
-GPU_LABEL: Final = "TestGPULabel/accelerator"
-_GPU: Final = "nvidia.com/gpu"
 
 
 @dataclass
@@ -104,7 +102,7 @@ class Expander:
         return [option for value, option in scored if value == least]
 
     def _waste(self, option: Expansion) -> float:
-        capacity = _capacity(self._templates[option.group].node)
+        capacity = amounts_of(self._templates[option.group].node)
         wasted = 0.0
         for name in (CPU, MEMORY):
             available = capacity.get(name, 0) * option.n_nodes
@@ -121,7 +119,7 @@ class Expander:
         )
         nodes = self._prices.get(node.labels.get("price-class", ""), 0.0) * option.n_nodes
         wanted = next((cores for most, cores in _PREFERRED if self._n_nodes <= most), 32) * 1000
-        has = _capacity(node).get(CPU, 0)
+        has = amounts_of(node).get(CPU, 0)
         unfitness = max(wanted / has, has / wanted)
         calmed = (unfitness - 1.0) * (1.0 - math.tanh((option.n_nodes - 1) / 15.0)) + 1.0
         if has_gpu(node):
@@ -174,15 +172,6 @@ def _priorities(text: str | None) -> dict[int, list[re.Pattern[str]]] | None:
 
 def _pod_price(cores: float, gib: float) -> float:
     return 0.03 * cores + 0.004 * gib
-
-
-def _capacity(node: Node) -> dict[str, int]:
-    return whole_units(resource_list(node.manifest.get("status") or {}, "capacity", "status"))
-
-
-def has_gpu(node: Node) -> bool:
-    """By its label, or by what it offers."""
-    return GPU_LABEL in node.labels or node.allocatable.get(_GPU, 0) > 0
 
 
 def describe(choice: Choice, options: Sequence[Expansion]) -> dict[str, Any]:

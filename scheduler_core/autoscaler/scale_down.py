@@ -6,28 +6,33 @@ Source: cluster-autoscaler/core/scaledown/{planner,unneeded,unremovable,eligibil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core.autoscaler.cluster_state import MachineGroup
-from scheduler_core.autoscaler.drainability import DrainBudgets, is_long_terminating, pods_to_move
-from scheduler_core.autoscaler.estimate import hint_of, is_of_daemon_set, shape_of
-from scheduler_core.autoscaler.expand import has_gpu
+from scheduler_core.autoscaler.cluster_state import Flags, MachineGroup
+from scheduler_core.autoscaler.drainability import is_long_terminating
+from scheduler_core.autoscaler.estimate import hint_of, shape_of
 from scheduler_core.autoscaler.scale_up import Quotas
 from scheduler_core.autoscaler.snapshot import NodesAndPods
-from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, TO_BE_DELETED
+from scheduler_core.autoscaler.templates import (
+    DELETION_CANDIDATE,
+    GPU,
+    TO_BE_DELETED,
+    annotations_on,
+    has_gpu,
+    is_mirror,
+    is_of_daemon_set,
+)
+from scheduler_core.autoscaler.view import LoopView
 from scheduler_core.fork import homeless
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
 
-Document = Mapping[str, Any]
 _SECOND_NS: Final = 10**9
 _BEING_DELETED_NS: Final = 5 * 60 * _SECOND_NS
 _DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-_MIRROR: Final = "kubernetes.io/config.mirror"
-_GPU: Final = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +62,16 @@ class ScaleDown:
 class Planner:
     """Nodes that are not needed, from loop to loop."""
 
-    def __init__(
-        self,
-        groups: Mapping[str, MachineGroup],
-        option: Callable[[str, str], Any],
-        duration: Callable[[str, str], int],
-    ) -> None:
+    def __init__(self, groups: Mapping[str, MachineGroup], flags: Flags) -> None:
         self._groups = groups
-        self._option = option
-        self._duration = duration
+        self._flags = flags
         self._since_ns: dict[str, int] = {}
         self._n_remembered = 0
         self._removals: dict[str, Removal] = {}
         self._recheck_ns: dict[str, int] = {}
         self._hints: dict[str, str] = {}
         self._latest_ns: int | None = None
-        self._interval_ns = duration("scale-down-unneeded-time", "")
+        self._interval_ns = flags.ns("scale-down-unneeded-time")
 
     @property
     def unneeded(self) -> list[str]:
@@ -84,7 +83,7 @@ class Planner:
 
     def remember(self, nodes: Iterable[Node], now_ns: int) -> None:
         """Take over from an earlier process since when nodes are not needed, if their taints are not too old."""
-        ttl_ns = self._duration("node-deletion-candidate-ttl", "")
+        ttl_ns = self._flags.ns("node-deletion-candidate-ttl")
         if ttl_ns <= 0:
             return
         for node in nodes:
@@ -98,18 +97,10 @@ class Planner:
     # ---- looking
 
     def update(
-        self,
-        found: ScaleDown,
-        snapshot: NodesAndPods,
-        candidates: Sequence[str],
-        destinations: Iterable[str],
-        group_of: Mapping[str, str],
-        is_ready: Callable[[Node], bool],
-        controllers: Mapping[tuple[str, str, str], Document],
-        budgets: DrainBudgets,
-        now_ns: int,
+        self, found: ScaleDown, view: LoopView, candidates: Sequence[str], others: Iterable[str]
     ) -> None:
-        """Judge the candidates, in order."""
+        """Judge the candidates, in order; pods may go to the others, too."""
+        now_ns, snapshot = view.now_ns, view.snapshot
         if self._latest_ns is not None:
             self._interval_ns = min(self._interval_ns, now_ns - self._latest_ns)
         self._latest_ns = now_ns
@@ -118,67 +109,46 @@ class Planner:
             for name, until_ns in self._recheck_ns.items()
             if name in snapshot.nodes and until_ns > now_ns
         }
-        eligible = [
-            name
-            for name in candidates
-            if self._is_eligible(found, snapshot, name, group_of, is_ready, now_ns)
-        ]
-        recheck_ns = now_ns + self._duration("unremovable-node-recheck-timeout", "")
+        eligible = []
+        for name in candidates:
+            reason = self._ineligible(found, view, name)
+            if reason:
+                found.unremovable[name] = {"reason": reason}
+            else:
+                eligible.append(name)
+        recheck_ns = now_ns + self._flags.ns("unremovable-node-recheck-timeout")
         removals: dict[str, Removal] = {}
         hints: dict[str, str] = {}
-        open_nodes, n_single = set(destinations), 0
+        open_nodes, n_single = set(others), 0
         limit = self._limit()
         with snapshot.fork():
             for name in eligible:
                 if n_single >= limit:
                     break
-                removal = self._simulate(
-                    found, snapshot, name, open_nodes, controllers, budgets, hints, now_ns
-                )
+                removal = self._simulate(found, view, name, open_nodes, hints)
                 if removal is None:
                     self._recheck_ns[name] = recheck_ns
                     continue
                 open_nodes.discard(name)
-                budgets.take(removal.pods)
+                view.rules.budgets.take(removal.pods)
                 removals[name] = removal
-                n_single += not self._option("zero-or-max-node-scaling", group_of[name])
+                n_single += not self._flags("zero-or-max-node-scaling", view.group_of[name])
         self._hints = hints
         self._since_ns = {name: self._since_ns.get(name, now_ns) for name in removals}
         self._removals = removals
         found.unneeded = sorted(removals)
 
     def _limit(self) -> int:
-        parallel = self._option("max-scale-down-parallelism", "")
+        parallel = self._flags("max-scale-down-parallelism")
         interval_ns = max(1, self._interval_ns)
-        longest_ns = max(self._duration("scale-down-unneeded-time", ""), interval_ns)
+        longest_ns = max(self._flags.ns("scale-down-unneeded-time"), interval_ns)
         bound = parallel * (longest_ns // interval_ns) + parallel
         n_unneeded, self._n_remembered = len(self._removals) + self._n_remembered, 0
         return int(min(n_unneeded + 2 * parallel, bound))
 
-    def _is_eligible(
-        self,
-        found: ScaleDown,
-        snapshot: NodesAndPods,
-        name: str,
-        group_of: Mapping[str, str],
-        is_ready: Callable[[Node], bool],
-        now_ns: int,
-    ) -> bool:
-        reason = self._ineligible(found, snapshot, name, group_of.get(name, ""), is_ready, now_ns)
-        if reason:
-            found.unremovable[name] = {"reason": reason}
-        return not reason
-
-    def _ineligible(
-        self,
-        found: ScaleDown,
-        snapshot: NodesAndPods,
-        name: str,
-        group: str,
-        is_ready: Callable[[Node], bool],
-        now_ns: int,
-    ) -> str:
-        node = snapshot.nodes.get(name)
+    def _ineligible(self, found: ScaleDown, view: LoopView, name: str) -> str:
+        now_ns, group = view.now_ns, view.group_of.get(name, "")
+        node = view.snapshot.nodes.get(name)
         if node is None:
             return "UnexpectedError"
         if name in self._recheck_ns:
@@ -189,71 +159,59 @@ class Planner:
             return "ScaleDownDisabledAnnotation"
         if not group:
             return "NotAutoscaled"
-        used = self._utilization(node, snapshot.pods[name], group, now_ns)
+        used = self._utilization(view, node)
         if used is None:
             return "UnexpectedError"
-        if not self._option("scale-down-unready-enabled", "") and not is_ready(node):
+        if not self._flags("scale-down-unready-enabled") and not view.is_ready(node):
             return "ScaleDownUnreadyDisabled"
         found.utilization[name] = used
         flag = "scale-down-gpu-utilization-threshold" if has_gpu(node) else "scale-down-utilization-threshold"
-        return "NotUnderutilized" if used["utilization"] > self._option(flag, group) else ""
+        return "NotUnderutilized" if used["utilization"] > self._flags(flag, group) else ""
 
-    def _utilization(self, node: Node, pods: Sequence[Pod], group: str, now_ns: int) -> dict[str, Any] | None:
+    def _utilization(self, view: LoopView, node: Node) -> dict[str, Any] | None:
         if has_gpu(node):
-            share = self._share(node, pods, _GPU, group, now_ns) or 0
-            return {"gpu": share, "resource": _GPU, "utilization": share}
-        cpu, memory = (self._share(node, pods, name, group, now_ns) for name in (CPU, MEMORY))
+            share = self._share(view, node, GPU) or 0
+            return {"gpu": share, "resource": GPU, "utilization": share}
+        cpu, memory = (self._share(view, node, name) for name in (CPU, MEMORY))
         if cpu is None or memory is None:
             return None
         larger = "cpu" if cpu > memory else "memory"
         return {"cpu": cpu, "memory": memory, "resource": larger, "utilization": max(cpu, memory)}
 
-    def _share(self, node: Node, pods: Sequence[Pod], resource: str, group: str, now_ns: int) -> float | None:
+    def _share(self, view: LoopView, node: Node, resource: str) -> float | None:
         allocatable = node.allocatable.get(resource, 0)
         if not allocatable:
             return None
         asked = left_out = 0
-        for pod in pods:
+        no_daemons = self._flags("ignore-daemonsets-utilization", view.group_of[node.name])
+        no_mirrors = self._flags("ignore-mirror-pods-utilization")
+        for pod in view.snapshot.pods[node.name]:
             amount = pod.requests.get(resource, 0)
-            ignored = (self._option("ignore-daemonsets-utilization", group) and is_of_daemon_set(pod)) or (
-                self._option("ignore-mirror-pods-utilization", "") and is_mirror(pod)
-            )
-            if ignored:
+            if (no_daemons and is_of_daemon_set(pod)) or (no_mirrors and is_mirror(pod)):
                 left_out += amount
-            elif not is_long_terminating(pod, now_ns):
+            elif not is_long_terminating(pod, view.now_ns):
                 asked += amount
         return asked / (allocatable - left_out) if allocatable != left_out else None
 
-    def utilization_of(
-        self, snapshot: NodesAndPods, name: str, group_of: Mapping[str, str], now_ns: int
-    ) -> float:
+    def utilization_of(self, view: LoopView, name: str) -> float:
         """A node's utilization, named beside its deletion."""
-        used = self._utilization(snapshot.nodes[name], snapshot.pods[name], group_of[name], now_ns)
+        used = self._utilization(view, view.snapshot.nodes[name])
         return 0 if used is None else float(used["utilization"])
 
     # ---- simulating
 
     def _simulate(
-        self,
-        found: ScaleDown,
-        snapshot: NodesAndPods,
-        name: str,
-        open_nodes: set[str],
-        controllers: Mapping[tuple[str, str, str], Document],
-        budgets: DrainBudgets,
-        hints: dict[str, str],
-        now_ns: int,
+        self, found: ScaleDown, view: LoopView, name: str, open_nodes: set[str], hints: dict[str, str]
     ) -> Removal | None:
-        moving = pods_to_move(
-            snapshot.pods[name], now_ns, lambda flag: self._option(flag, ""), controllers, budgets
-        )
+        snapshot = view.snapshot
+        moving = view.rules.pods_to_move(snapshot.pods[name], view.now_ns)
         if moving.blocking is not None:
             reason = {"reason": "BlockedByPod", "pod": moving.blocking.key, "podReason": moving.reason}
             found.unremovable[name] = reason
             return None
         moves: list[list[str]] = []
         kept = snapshot.keep()
-        snapshot.make_ghost(name, ghost_of(snapshot.nodes[name], now_ns))
+        snapshot.make_ghost(name, ghost_of(snapshot.nodes[name], view.now_ns))
         failed: dict[str, list[str]] = {}
         for pod in moving.pods:
             place = self._place(snapshot, homeless(pod), name, open_nodes, hints, failed)
@@ -267,7 +225,7 @@ class Planner:
             found.unremovable[name] = {"reason": "NoPlaceToMovePods"}
             return None
         snapshot.remove(name)
-        risky = not budgets.allows_together(moving.pods)
+        risky = not view.rules.budgets.allows_together(moving.pods)
         return Removal(name, tuple(moving.pods), bool(moving.on_completion), risky)
 
     def _place(
@@ -299,19 +257,10 @@ class Planner:
 
     # ---- going
 
-    def to_delete(
-        self,
-        found: ScaleDown,
-        snapshot: NodesAndPods,
-        group_of: Mapping[str, str],
-        is_ready: Callable[[Node], bool],
-        deleting: Counter[str],
-        limits: Mapping[str, int],
-        now_ns: int,
-    ) -> tuple[list[Removal], list[Removal]]:
+    def to_delete(self, found: ScaleDown, view: LoopView, deleting: Counter[str]) -> list[Removal]:
         """Nodes that may go now: the empty ones, and those that are drained."""
-        sizes = {name: group.target_size for name, group in self._groups.items()}
-        quotas = Quotas.at_least(limits, list(snapshot.nodes.values()), lambda node: group_of.get(node, ""))
+        sizes = {name: group.target_size - deleting[name] for name, group in self._groups.items()}
+        quotas = Quotas.at_least(self._flags, list(view.snapshot.nodes.values()), view.group_of)
         ready: list[Removal] = []
         for is_drain in (False, True):
             some = []
@@ -319,37 +268,27 @@ class Planner:
                 removal = self._removals[name]
                 if bool(removal.pods) != is_drain:
                     continue
-                node = snapshot.nodes[name]
-                reason = self._stays(node, group_of[name], is_ready, sizes, deleting, quotas, now_ns)
+                reason = self._stays(view, view.snapshot.nodes[name], sizes, quotas)
                 if reason:
                     found.unremovable[name] = {"reason": reason}
                 else:
                     some.append(removal)
             ready += sorted(some, key=lambda removal: removal.risky) if is_drain else some
-        ready = self._without_parts(found, snapshot, group_of, ready)
+        ready = self._without_parts(found, view, ready)
         for removal in ready:
             if removal.on_completion:
                 found.unremovable[removal.node] = {"reason": "BlockedByOnCompletionPod"}
-        going = [removal for removal in ready if not removal.on_completion]
-        return [one for one in going if not one.pods], [one for one in going if one.pods]
+        return [removal for removal in ready if not removal.on_completion]
 
-    def _stays(
-        self,
-        node: Node,
-        group: str,
-        is_ready: Callable[[Node], bool],
-        sizes: dict[str, int],
-        deleting: Counter[str],
-        quotas: Quotas,
-        now_ns: int,
-    ) -> str:
+    def _stays(self, view: LoopView, node: Node, sizes: dict[str, int], quotas: Quotas) -> str:
+        group, is_ready = view.group_of[node.name], view.is_ready(node)
         if _is_disabled(node):
             return "ScaleDownDisabledAnnotation"
-        flag = "scale-down-unneeded-time" if is_ready(node) else "scale-down-unready-time"
-        wait_ns = self._duration(flag, group)
-        if wait_ns > 0 and not self._since_ns[node.name] + wait_ns < now_ns:
-            return "NotUnneededLongEnough" if is_ready(node) else "NotUnreadyLongEnough"
-        if sizes[group] - deleting[group] <= self._groups[group].min_size:
+        flag = "scale-down-unneeded-time" if is_ready else "scale-down-unready-time"
+        wait_ns = self._flags.ns(flag, group)
+        if wait_ns > 0 and not self._since_ns[node.name] + wait_ns < view.now_ns:
+            return "NotUnneededLongEnough" if is_ready else "NotUnreadyLongEnough"
+        if sizes[group] <= self._groups[group].min_size:
             return "NodeGroupMinSizeReached"
         if quotas.check(group, node, 1)[1]:
             return "MinimalResourceLimitExceeded"
@@ -357,19 +296,17 @@ class Planner:
         sizes[group] -= 1
         return ""
 
-    def _without_parts(
-        self, found: ScaleDown, snapshot: NodesAndPods, group_of: Mapping[str, str], ready: Sequence[Removal]
-    ) -> list[Removal]:
+    def _without_parts(self, found: ScaleDown, view: LoopView, ready: Sequence[Removal]) -> list[Removal]:
         """Groups that go as a whole, or not at all."""
         single, whole = [], dict[str, list[Removal]]()
         for removal in ready:
-            group = group_of[removal.node]
-            if self._option("zero-or-max-node-scaling", group):
+            group = view.group_of[removal.node]
+            if self._flags("zero-or-max-node-scaling", group):
                 whole.setdefault(group, []).append(removal)
             else:
                 single.append(removal)
         for group, removals in sorted(whole.items()):
-            registered = sum(group_of.get(name) == group for name in snapshot.nodes)
+            registered = sum(view.group_of.get(name) == group for name in view.snapshot.nodes)
             if len(removals) in (self._groups[group].target_size, registered):
                 single += removals
             else:
@@ -378,12 +315,8 @@ class Planner:
         return single
 
 
-def is_mirror(pod: Pod) -> bool:
-    return _MIRROR in (pod.manifest["metadata"].get("annotations") or {})
-
-
 def _is_disabled(node: Node) -> bool:
-    return (node.manifest["metadata"].get("annotations") or {}).get(_DISABLED) == "true"
+    return annotations_on(node).get(_DISABLED) == "true"
 
 
 def _is_being_deleted(node: Node, now_ns: int) -> bool:

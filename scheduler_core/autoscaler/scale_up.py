@@ -6,15 +6,16 @@ Source: cluster-autoscaler/core/scaleup/orchestrator/orchestrator.go, processors
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core.autoscaler.cluster_state import ClusterState, MachineGroup
+from scheduler_core.autoscaler.cluster_state import ClusterState, Flags, MachineGroup
 from scheduler_core.autoscaler.estimate import BinPacking, EqualPods, Packing, equal_pods
 from scheduler_core.autoscaler.expand import Choice, Expander, Expansion
-from scheduler_core.autoscaler.snapshot import GroupTemplate, NodesAndPods, Rejected
-from scheduler_core.autoscaler.templates import fresh_node
+from scheduler_core.autoscaler.snapshot import GroupTemplate, Rejected
+from scheduler_core.autoscaler.templates import amounts_of, fresh_node
+from scheduler_core.autoscaler.view import LoopView
 from scheduler_core.objects.node import (
     LABEL_HOSTNAME,
     LABEL_REGION,
@@ -24,11 +25,13 @@ from scheduler_core.objects.node import (
     Node,
 )
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.resources import CPU, MEMORY, PODS, resource_list, whole_units
+from scheduler_core.objects.resources import CPU, MEMORY, PODS
 
+_GIB: Final = 2**30
 _NOT_READY: Final = "not ready for scale-up"
 _BACKED_OFF: Final = "in backoff after failed scale-up"
 _AT_MAX: Final = "max node group size reached"
+_TOO_MANY: Final = "max node total count already reached"
 _FAILED: Final = "scale-up execution failed"
 _IGNORED_LABELS: Final = frozenset({
     LABEL_HOSTNAME, LABEL_ZONE, LABEL_ZONE_BETA, LABEL_REGION, LABEL_REGION_BETA,
@@ -78,34 +81,49 @@ class ScaleUp:
 
 
 class Quotas:
-    """Cores and memory that the cluster may have at most; a group's nodes all count like the first one seen."""
+    """Cores and memory that may come or go; a group's nodes all count like the first one seen.
 
-    def __init__(
-        self, limits: Mapping[str, int], nodes: Iterable[Node], group_of: Callable[[str], str]
-    ) -> None:
+    Parameters
+    ----------
+    bound : int
+        Which of the flags' two numbers counts: the first is the least, the last the most.
+    group_of : mapping of str to str
+        Node -> group.
+    """
+
+    def __init__(self, flags: Flags, bound: int, group_of: Mapping[str, str]) -> None:
+        cores, memory = (int(str(flags(f"{name}-total")).split(":")[bound]) for name in ("cores", "memory"))
+        self._limits = {"cpu": cores, "memory": memory * _GIB}
+        self._group_of = group_of
         self._of_group: dict[str, dict[str, int]] = {}
-        used: Counter[str] = Counter()
-        for node in nodes:
-            if node.labels.get("type") != "virtual-kubelet":
-                used.update(self._amounts(group_of(node.name), node))
-        self._left = {name: max(0, most - used[name]) for name, most in limits.items()}
+        self._left: dict[str, int] = {}
 
     @classmethod
-    def at_least(
-        cls, limits: Mapping[str, int], nodes: Sequence[Node], group_of: Callable[[str], str]
-    ) -> Quotas:
-        """What may go until the cluster has no more than these amounts."""
-        made = cls({}, (), group_of)
+    def at_most(cls, flags: Flags, nodes: Iterable[Node], group_of: Mapping[str, str]) -> Quotas:
+        """What may still come."""
+        made = cls(flags, -1, group_of)
+        used = made._used(node for node in nodes if node.labels.get("type") != "virtual-kubelet")
+        made._left = {name: max(0, most - used[name]) for name, most in made._limits.items()}
+        return made
+
+    @classmethod
+    def at_least(cls, flags: Flags, nodes: Iterable[Node], group_of: Mapping[str, str]) -> Quotas:
+        """What may go."""
+        made = cls(flags, 0, group_of)
+        used = made._used(nodes)
+        made._left = {name: max(0, used[name] - least) for name, least in made._limits.items()}
+        return made
+
+    def _used(self, nodes: Iterable[Node]) -> Counter[str]:
         used: Counter[str] = Counter()
         for node in nodes:
-            used.update(made._amounts(group_of(node.name), node))
-        made._left = {name: max(0, used[name] - least) for name, least in limits.items()}
-        return made
+            used.update(self._amounts(self._group_of.get(node.name, ""), node))
+        return used
 
     def _amounts(self, group: str, node: Node) -> dict[str, int]:
         if group in self._of_group:
             return self._of_group[group]
-        capacity = whole_units(resource_list(node.manifest.get("status") or {}, "capacity", "status"))
+        capacity = amounts_of(node)
         amounts = {"cpu": -(-capacity.get(CPU, 0) // 1000), "memory": capacity.get(MEMORY, 0)}
         if group:
             self._of_group[group] = amounts
@@ -130,64 +148,54 @@ class Orchestrator:
 
     Parameters
     ----------
-    option : callable
-        Flag, group -> value.
-    refused : collection of str
+    refused : iterable of str
         Groups whose provider refuses to grow.
     """
 
     def __init__(
         self,
-        snapshot: NodesAndPods,
+        view: LoopView,
         groups: Mapping[str, MachineGroup],
         templates: Mapping[str, GroupTemplate],
         state: ClusterState,
         quotas: Quotas,
-        option: Callable[[str, str], Any],
-        now_ns: int,
-        *,
         refused: Iterable[str] = (),
     ) -> None:
-        self._snapshot = snapshot
+        self._snapshot = view.snapshot
+        self._flags = view.flags
+        self._now_ns = view.now_ns
         self._groups = groups
         self._templates = templates
         self._state = state
         self._quotas = quotas
-        self._option = option
-        self._now_ns = now_ns
         self._refused = set(refused)
-        self._n_nodes = len(snapshot.order)
+        self._n_nodes = len(view.snapshot.order)
+        self._alike: list[EqualPods] = []
+        self._takes: dict[str, list[EqualPods]] = {}
+        """Group -> the pods that a fresh node of it takes."""
+        self._skipped: dict[str, str] = {}
+        """Group -> why it may not grow."""
         self.log: list[dict[str, Any]] = []
 
     def scale_up(self, pods: Sequence[Pod], expander: Expander) -> ScaleUp:
         found = ScaleUp("ScaleUpNoOptionsAvailable")
-        alike = equal_pods(pods)
-        valid, skipped = self._valid_groups()
-        takes = {name: self._ask(name, alike, found) for name in valid}
-        for name in valid:
-            option = self._expansion(name, takes, found)
-            if option is not None:
-                found.options.append(option)
+        self._alike = equal_pods(pods)
+        reasons = {name: self._why_not(name, group) for name, group in sorted(self._groups.items())}
+        self._skipped = {name: why for name, why in reasons.items() if why}
+        valid = [name for name, why in reasons.items() if not why]
+        self._takes = {name: self._ask(name, self._alike, found) for name in valid}
+        found.options = [option for name in valid if (option := self._expansion(name, found)) is not None]
+        if found.options:
+            found.choice = expander.choose(found.options)
+            found.events += expander.events
+            self._grow(found)
+        if found.error != _TOO_MANY:
+            self._tell_remaining(found)
         if not found.options:
-            self._tell_remaining(found, alike, skipped)
-            found.events += self._reasons_told(found)
-            return found
-        found.choice = expander.choose(found.options)
-        found.events += expander.events
-        self._grow(found, takes, alike, skipped)
+            found.events += [not_triggered(key, *reasons) for key, reasons in found.remaining.items()]
         return found
 
     # ---- groups that may grow
-
-    def _valid_groups(self) -> tuple[list[str], dict[str, str]]:
-        valid, skipped = [], dict[str, str]()
-        for name, group in sorted(self._groups.items()):
-            reason = self._why_not(name, group)
-            if reason:
-                skipped[name] = reason
-            else:
-                valid.append(name)
-        return valid, skipped
 
     def _why_not(self, name: str, group: MachineGroup) -> str:
         if not self._state.is_group_healthy(name):
@@ -196,8 +204,8 @@ class Orchestrator:
             return _BACKED_OFF
         if group.target_size >= group.max_size:
             return _AT_MAX
-        count, most = 1, self._option("max-nodes-total", "")
-        if self._option("zero-or-max-node-scaling", name):
+        count, most = 1, self._flags("max-nodes-total")
+        if self._flags("zero-or-max-node-scaling", name):
             count = group.max_size - group.target_size
             if most and self._n_nodes + count > most:
                 return "atomic scale-up exceeds cluster node count limit"
@@ -229,36 +237,33 @@ class Orchestrator:
 
     # ---- what each would take
 
-    def _expansion(
-        self, name: str, takes: Mapping[str, Sequence[EqualPods]], found: ScaleUp
-    ) -> Expansion | None:
-        if not takes[name]:
+    def _expansion(self, name: str, found: ScaleUp) -> Expansion | None:
+        if not self._takes[name]:
             return None
-        similar = self._similar(name, takes)
+        similar = self._similar(name)
         packer = BinPacking(self._snapshot, self._templates[name], self._limit([name, *similar]))
-        packing = packer.pack(takes[name], fast=self._option("fastpath-binpacking-enabled", ""))
+        packing = packer.pack(self._takes[name], fast=self._flags("fastpath-binpacking-enabled"))
         found.packing[name] = packing
         n_nodes = packing.n_nodes
-        if n_nodes and self._option("zero-or-max-node-scaling", name):
+        if n_nodes and self._flags("zero-or-max-node-scaling", name):
             n_nodes = self._groups[name].max_size
         return Expansion(name, n_nodes, packing, similar) if packing.pods and n_nodes else None
 
     def _limit(self, names: Sequence[str]) -> int:
         """Nodes that may be made: negative for none, 0 for any number."""
         free = sum(max(0, self._groups[name].max_size - self._groups[name].target_size) for name in names)
-        most = self._option("max-nodes-total", "")
-        limits = [self._option("max-nodes-per-scaleup", ""), free or -1]
+        most = self._flags("max-nodes-total")
+        limits = [self._flags("max-nodes-per-scaleup"), free or -1]
         if most:
             limits.append(most - self._n_nodes if most > self._n_nodes else -1)
         return -1 if min(limits) < 0 else min((limit for limit in limits if limit), default=0)
 
-    def _similar(self, name: str, takes: Mapping[str, Sequence[EqualPods]]) -> list[str]:
+    def _similar(self, name: str) -> list[str]:
         """Groups with equal machines that take the same pods and may share the new nodes."""
-        if not self._option("balance-similar-node-groups", "") or not takes.get(name):
+        taken = {other: {group.key for group in groups} for other, groups in self._takes.items()}
+        is_whole = self._flags("zero-or-max-node-scaling", name)
+        if not self._flags("balance-similar-node-groups") or is_whole or not taken.get(name):
             return []
-        if self._option("zero-or-max-node-scaling", name):
-            return []
-        wanted = {group.key for group in takes[name]}
         return [
             other
             for other in sorted(self._groups)
@@ -266,95 +271,91 @@ class Orchestrator:
             and other in self._templates
             and self._are_similar(self._templates[name], self._templates[other])
             and self._is_safe(other)
-            and wanted <= {group.key for group in takes.get(other, ())}
+            and taken[name] <= taken.get(other, set())
         ]
 
     def _are_similar(self, one: GroupTemplate, other: GroupTemplate) -> bool:
-        wanted = self._option("balancing-label", "")
+        wanted = self._flags("balancing-label")
         if wanted:
             return all(
                 one.node.labels.get(key) is not None
                 and one.node.labels.get(key) == other.node.labels.get(key)
                 for key in wanted
             )
-        capacities = [_amounts_of(template.node, "capacity") for template in (one, other)]
-        if capacities[0].keys() != capacities[1].keys():
-            return False
-        for name in capacities[0]:
-            values = [capacity[name] for capacity in capacities]
-            ratio = self._option("memory-difference-ratio", "") if name == MEMORY else 0
-            if not _within(values, ratio):
-                return False
-        allocatable = [_amounts_of(template.node, "allocatable") for template in (one, other)]
-        free = [_free(template, amounts) for template, amounts in zip((one, other), allocatable, strict=True)]
-        for pair, flag in (
-            (allocatable, "max-allocatable-difference-ratio"),
-            (free, "max-free-difference-ratio"),
+        pair = (one, other)
+        for amounts, flag in (
+            ([amounts_of(template.node) for template in pair], ""),
+            ([_allocatable(template) for template in pair], "max-allocatable-difference-ratio"),
+            ([_free(template) for template in pair], "max-free-difference-ratio"),
         ):
-            if pair[0].keys() != pair[1].keys():
+            if amounts[0].keys() != amounts[1].keys():
                 return False
-            ratio = self._option(flag, "")
-            if not all(_within([pair[0][name], pair[1][name]], ratio) for name in pair[0]):
-                return False
-        ignored = _IGNORED_LABELS | set(self._option("balancing-ignore-label", ""))
+            for name in amounts[0]:
+                of_capacity = "memory-difference-ratio" if name == MEMORY else ""
+                ratio = self._flags(flag or of_capacity) if flag or of_capacity else 0
+                smaller, larger = sorted((amounts[0][name], amounts[1][name]))
+                if larger - smaller > larger * ratio:
+                    return False
+        ignored = _IGNORED_LABELS | set(self._flags("balancing-ignore-label"))
         labels = [
             {key: value for key, value in template.node.labels.items() if key not in ignored}
-            for template in (one, other)
+            for template in pair
         ]
         return labels[0] == labels[1]
 
     # ---- growing
 
-    def _grow(
-        self,
-        found: ScaleUp,
-        takes: Mapping[str, Sequence[EqualPods]],
-        alike: Sequence[EqualPods],
-        skipped: Mapping[str, str],
-    ) -> None:
+    def _grow(self, found: ScaleUp) -> None:
         assert found.choice is not None
         best = found.choice.chosen
-        count, most = best.n_nodes, self._option("max-nodes-total", "")
+        count, most = best.n_nodes, self._flags("max-nodes-total")
         if most and count + self._n_nodes > most:
             count = most - self._n_nodes
             if count < 1:
-                found.result, found.error = "ScaleUpError", "max node total count already reached"
+                found.result, found.error = "ScaleUpError", _TOO_MANY
                 found.triggered = best.pods
                 return
         count, _ = self._quotas.check(best.group, self._templates[best.group].node, count)
-        resizes = self._balance(best.group, count, takes)
-        for resize in resizes:
-            increase = resize.end - resize.start
-            if resize.group in self._refused:
-                self.log.append({"scaleUpFailed": resize.group, "delta": increase})
-                self._state.failed(resize.group, self._now_ns)
-                found.result = "ScaleUpError"
-                found.error = "failed to increase node group size: cloud provider refused"
-                found.failed = [resize.group]
-                found.triggered = best.pods
-                self._mark_failed(alike, resizes, resize)
-                self._tell_remaining(found, alike, skipped)
-                return
-            self._groups[resize.group].target_size += increase
-            self._state.asked(resize.group, increase, self._now_ns)
-            self.log.append({"resize": resize.group, "delta": increase})
-        self._state.recalculate()
-        found.result, found.resizes, found.triggered = "ScaleUpSuccessful", resizes, best.pods
+        resizes = self._balance(best.group, count)
+        found.triggered = best.pods
+        refused = self._resize(found, resizes)
+        if refused is not None:
+            self._mark_failed(resizes, refused)
+            return
         found.awaiting = [
-            pod for group in alike if group.taken_by and best.group in group.rejected for pod in group.pods
+            pod
+            for group in self._alike
+            if group.taken_by and best.group in group.rejected
+            for pod in group.pods
         ]
-        self._tell_remaining(found, alike, skipped)
         if resizes:
             told = f"[{' '.join(map(str, resizes))}]"
             found.events += [
                 f"Pod {pod.key} Normal TriggeredScaleUp: pod triggered scale-up: {told}" for pod in best.pods
             ]
 
-    def _balance(self, name: str, count: int, takes: Mapping[str, Sequence[EqualPods]]) -> list[Growth]:
+    def _resize(self, found: ScaleUp, resizes: list[Growth]) -> Growth | None:
+        """Have groups grow, one after the other; the one that the provider refuses ends it."""
+        for one in resizes:
+            increase = one.end - one.start
+            if one.group in self._refused:
+                self.log.append({"scaleUpFailed": one.group, "delta": increase})
+                self._state.failed(one.group, self._now_ns)
+                found.result, found.failed = "ScaleUpError", [one.group]
+                found.error = "failed to increase node group size: cloud provider refused"
+                return one
+            self._groups[one.group].target_size += increase
+            self._state.asked(one.group, increase, self._now_ns)
+            self.log.append({"resize": one.group, "delta": increase})
+        self._state.recalculate()
+        found.result, found.resizes = "ScaleUpSuccessful", resizes
+        return None
+
+    def _balance(self, name: str, count: int) -> list[Growth]:
         """Share the new nodes: the smallest group gets the next one."""
         similar = [
             other
-            for other in self._similar(name, takes)
+            for other in self._similar(name)
             if not self._quotas.check(other, self._templates[other].node, 1)[1]
         ]
         resizes = []
@@ -388,34 +389,29 @@ class Orchestrator:
                 self._quotas.consume(one.group, node, allowed)
         return [one for one in resizes if one.end != one.start]
 
-    def _mark_failed(self, alike: Sequence[EqualPods], resizes: Sequence[Growth], at: Growth) -> None:
+    def _mark_failed(self, resizes: Sequence[Growth], at: Growth) -> None:
         failed = {one.group for one in resizes[resizes.index(at) :]}
-        for group in alike:
-            if not group.taken_by:
-                continue
-            for name in group.taken_by:
-                if name in failed:
-                    group.rejected[name] = Rejected("", (_FAILED,))
+        for group in self._alike:
+            group.rejected |= {name: Rejected("", (_FAILED,)) for name in group.taken_by if name in failed}
             if failed.issuperset(group.taken_by):
                 group.taken_by = []
 
     # ---- what is told
 
-    def _tell_remaining(self, found: ScaleUp, alike: Sequence[EqualPods], skipped: Mapping[str, str]) -> None:
-        remaining = [group for group in alike if not group.taken_by]
-        simulated = self._option("scaleup-simulation-for-skipped-node-groups-enabled", "")
+    def _tell_remaining(self, found: ScaleUp) -> None:
+        remaining = [group for group in self._alike if not group.taken_by]
+        simulated = self._flags("scaleup-simulation-for-skipped-node-groups-enabled")
         if simulated:
-            for name in sorted(skipped):
+            for name in sorted(self._skipped):
                 if name in self._templates:
                     self._ask(name, remaining, found)
         for group in remaining:
             rejected = {name: one.reasons for name, one in sorted(group.rejected.items())}
-            left_out = {name: why for name, why in skipped.items() if not (simulated and name in rejected)}
+            left_out = {
+                name: why for name, why in self._skipped.items() if not (simulated and name in rejected)
+            }
             for pod in group.pods:
                 found.remaining[pod.key] = (rejected, left_out)
-
-    def _reasons_told(self, found: ScaleUp) -> list[str]:
-        return [not_triggered(key, *reasons) for key, reasons in found.remaining.items()]
 
     def to_min_size(self) -> ScaleUp:
         """Raise every group that is below its least size."""
@@ -427,26 +423,16 @@ class Orchestrator:
             if self._quotas.check(name, node, 1)[1]:
                 continue
             count, _ = self._quotas.check(name, node, group.min_size - group.target_size)
-            most = self._option("max-nodes-total", "")
+            most = self._flags("max-nodes-total")
             if most and count + group.target_size > most:
                 count = most - group.target_size
                 if count < 1:
                     continue
             resizes.append(Growth(name, group.target_size, group.target_size + count, group.max_size))
-        if not resizes:
-            return ScaleUp("ScaleUpNotNeeded")
-        for one in resizes:
-            increase = one.end - one.start
-            if one.group in self._refused:
-                self.log.append({"scaleUpFailed": one.group, "delta": increase})
-                self._state.failed(one.group, self._now_ns)
-                error = "failed to increase node group size: cloud provider refused"
-                return ScaleUp("ScaleUpError", error, failed=[one.group])
-            self._groups[one.group].target_size += increase
-            self._state.asked(one.group, increase, self._now_ns)
-            self.log.append({"resize": one.group, "delta": increase})
-        self._state.recalculate()
-        return ScaleUp("ScaleUpSuccessful", resizes=resizes)
+        found = ScaleUp("ScaleUpNotNeeded")
+        if resizes:
+            self._resize(found, resizes)
+        return found
 
 
 def not_triggered(
@@ -460,17 +446,13 @@ def not_triggered(
     return f"Pod {key} Normal NotTriggerScaleUp: pod didn't trigger scale-up: {words}"
 
 
-def _amounts_of(node: Node, key: str) -> dict[str, int]:
-    return whole_units(resource_list(node.manifest.get("status") or {}, key, "status"))
+def _allocatable(template: GroupTemplate) -> dict[str, int]:
+    return amounts_of(template.node, "allocatable")
 
 
-def _free(template: GroupTemplate, allocatable: Mapping[str, int]) -> dict[str, int]:
+def _free(template: GroupTemplate) -> dict[str, int]:
+    allocatable = _allocatable(template)
     asked: Counter[str] = Counter({CPU: 0, MEMORY: 0, "ephemeral-storage": 0, PODS: 0})
     for pod in template.pods:
         asked.update(pod.requests)
     return {name: allocatable.get(name, 0) - amount for name, amount in asked.items()}
-
-
-def _within(values: Sequence[int], ratio: float) -> bool:
-    larger, smaller = max(values), min(values)
-    return larger - smaller <= larger * ratio

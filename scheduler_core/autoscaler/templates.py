@@ -6,9 +6,10 @@ utils/taints/taints.go, k8s 1.36
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from scheduler_core.autoscaler.cluster_state import Flags
 from scheduler_core.autoscaler.snapshot import GroupTemplate
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.node import (
@@ -22,6 +23,7 @@ from scheduler_core.objects.node import (
     node_from,
 )
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.resources import resource_list, whole_units
 
 Document = Mapping[str, Any]
 TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
@@ -48,6 +50,8 @@ _REPORTED: Final = frozenset({
 })  # fmt: skip
 _TEMPLATE: Final = "cluster-autoscaler.kubernetes.io/template-node"
 _MIRROR: Final = "kubernetes.io/config.mirror"
+GPU: Final = "nvidia.com/gpu"
+GPU_LABEL: Final = "TestGPULabel/accelerator"
 _OLD_LABELS: Final = (
     (LABEL_INSTANCE_TYPE, "beta.kubernetes.io/instance-type"),
     (LABEL_REGION, LABEL_REGION_BETA),
@@ -75,16 +79,45 @@ def prepared(document: Document) -> Document:
     return changed
 
 
-def is_startup_taint(key: str, given: Sequence[str]) -> bool:
+def annotations_on(holder: Pod | Node) -> Mapping[str, str]:
+    return holder.manifest["metadata"].get("annotations") or {}
+
+
+def is_mirror(pod: Pod) -> bool:
+    return _MIRROR in annotations_on(pod)
+
+
+def is_of_daemon_set(pod: Pod) -> bool:
+    controller = pod.meta.controller
+    return controller is not None and controller.kind == "DaemonSet"
+
+
+def amounts_of(node: Node, key: str = "capacity") -> dict[str, int]:
+    """A node's capacity, or what is allocatable of it, in whole units."""
+    return whole_units(resource_list(node.manifest.get("status") or {}, key, "status"))
+
+
+def has_gpu(node: Node) -> bool:
+    """By its label, or by what it offers."""
+    return GPU_LABEL in node.labels or node.allocatable.get(GPU, 0) > 0
+
+
+def is_expendable(pod: Pod, cutoff: int) -> bool:
+    """Whether its priority is so low that nothing is done for it."""
+    written = pod.manifest["spec"].get("priority")
+    return written is not None and written < cutoff
+
+
+def is_startup_taint(key: str, flags: Flags) -> bool:
     """Whether a node with the taint has not started yet."""
-    return key in given or key.startswith(_STARTUP)
+    return key in flags("startup-taint") or key in flags("ignore-taint") or key.startswith(_STARTUP)
 
 
 def template_of(
     node: Node,
     pods: Iterable[Pod],
     daemon_sets: Sequence[Document],
-    option: Callable[[str], Any],
+    flags: Flags,
     *,
     forced: bool,
 ) -> GroupTemplate:
@@ -97,22 +130,21 @@ def template_of(
     """
     manifest = dict(node.manifest)
     spec = dict(manifest.get("spec") or {})
-    startup = [*option("startup-taint"), *option("ignore-taint")]
     spec["taints"] = [
         taint
         for taint in spec.get("taints") or ()
         if not (
             taint["key"] in _REPORTED
-            or is_startup_taint(taint["key"], startup)
-            or taint["key"] in option("status-taint")
+            or is_startup_taint(taint["key"], flags)
+            or taint["key"] in flags("status-taint")
             or taint["key"].startswith(_STATUS)
         )
     ]
-    if option("scale-from-unschedulable"):
+    if flags("scale-from-unschedulable"):
         spec.pop("unschedulable", None)
     labels = {**node.labels, _TEMPLATE: "true"}
     manifest |= {"spec": spec, "metadata": {**manifest["metadata"], "labels": labels}}
-    kept = [pod for pod in pods if not pod.is_terminating and (_is_mirror(pod) or _daemon_uid(pod))]
+    kept = [pod for pod in pods if not pod.is_terminating and (is_mirror(pod) or _daemon_uid(pod))]
     running = {_daemon_uid(pod) for pod in kept}
     template = GroupTemplate(node_from(manifest), tuple(kept))
     for daemon_set in daemon_sets:
@@ -165,13 +197,9 @@ def runs_on(pod: Pod, node: Node) -> bool:
     return matches and all(pod.tolerates(taint) for taint in refusing)
 
 
-def _is_mirror(pod: Pod) -> bool:
-    return _MIRROR in (pod.manifest["metadata"].get("annotations") or {})
-
-
 def _daemon_uid(pod: Pod) -> str:
     controller = pod.meta.controller
-    return controller.uid if controller is not None and controller.kind == "DaemonSet" else ""
+    return controller.uid if controller is not None and is_of_daemon_set(pod) else ""
 
 
 def _is_critical(pod: Pod) -> bool:

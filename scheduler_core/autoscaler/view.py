@@ -1,0 +1,133 @@
+"""What one loop of the autoscaler sees.
+
+Source: cluster-autoscaler/core/static_autoscaler.go, utils/kubernetes/{listers,ready}.go, k8s 1.36
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from scheduler_core.autoscaler.cluster import LiveCluster
+from scheduler_core.autoscaler.cluster_state import Flags
+from scheduler_core.autoscaler.drainability import Drainability
+from scheduler_core.autoscaler.snapshot import Cursor, NodesAndPods
+from scheduler_core.autoscaler.templates import (
+    GPU,
+    GPU_LABEL,
+    TO_BE_DELETED,
+    is_expendable,
+    is_startup_taint,
+    prepared,
+)
+from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.pod import Pod, pod_from
+
+_SECOND_NS: Final = 10**9
+_STABLE_NS: Final = 60 * _SECOND_NS
+_YOUNG_NS, _YOUNG_GPU_NS = 2 * _SECOND_NS, 30 * _SECOND_NS
+_UNREADY_TAINTS: Final = frozenset({
+    "node.kubernetes.io/not-ready", "node.kubernetes.io/disk-pressure", "node.kubernetes.io/network-unavailable",
+})  # fmt: skip
+
+
+class LoopView:
+    """What one loop sees: the objects as the autoscaler lists them, by name, and nodes and pods to try on.
+
+    Attributes
+    ----------
+    group_of : mapping of str to str
+        Node -> group.
+    snapshot : NodesAndPods
+        Begins with the nodes and the pods on them that count.
+    """
+
+    def __init__(self, cluster: LiveCluster, flags: Flags, cursor: Cursor, now_ns: int) -> None:
+        self.now_ns = now_ns
+        self.flags = flags
+        self.group_of: Mapping[str, str] = cluster.group_of
+        self.rules = Drainability(flags, cluster)
+        self.snapshot = NodesAndPods(cursor)
+        found = sorted(
+            (prepared(document) for document in cluster.objects()),
+            key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"]),
+        )
+        self.nodes = [node_from(item) for item in found if item["kind"] == "Node"]
+        self.daemon_sets = [item for item in found if item["kind"] == "DaemonSet"]
+        self.priorities = next(
+            (
+                (item.get("data") or {}).get("priorities")
+                for item in found
+                if item["kind"] == "ConfigMap"
+                and item["metadata"]["name"] == "cluster-autoscaler-priority-expander"
+            ),
+            None,
+        )
+        self.pending: list[Pod] = []
+        placed, nominated, unprocessed = list[Pod](), list[Pod](), list[Pod]()
+        bypassed = flags("bypassed-scheduler-names")
+        for pod in (pod_from(item) for item in found if item["kind"] == "Pod"):
+            if pod.is_terminal:
+                continue
+            conditions = (pod.manifest.get("status") or {}).get("conditions") or ()
+            condition = next((one for one in conditions if one.get("type") == "PodScheduled"), None)
+            said = condition and (condition.get("status"), condition.get("reason") or "")
+            if pod.node_name:
+                placed.append(pod)
+            elif pod.is_terminating:
+                continue
+            elif pod.nominated_node_name:
+                nominated.append(pod)
+            elif said == ("False", "Unschedulable"):
+                self.pending.append(pod)
+            elif pod.scheduler_name in bypassed and said in (None, ("False", "")):
+                unprocessed.append(pod)
+        self.pending += unprocessed
+        for node in self.nodes:
+            self.snapshot.add(node)
+        cutoff = flags("expendable-pods-priority-cutoff")
+        for pod in (*placed, *nominated):
+            name = pod.node_name or pod.nominated_node_name
+            if name in self.snapshot.nodes and not is_expendable(pod, cutoff):
+                self.snapshot.put(pod, name)
+        self._replaced = {
+            node.name
+            for node in self.nodes
+            if _base_ready(node)
+            and not node.unschedulable
+            and (
+                (GPU_LABEL in node.labels and not node.allocatable.get(GPU, 0))
+                or any(is_startup_taint(taint.key, flags) for taint in node.taints)
+            )
+        }
+        self.n_ready = sum(self.is_ready(node) and not node.unschedulable for node in self.nodes)
+
+    def is_ready(self, node: Node) -> bool:
+        return _base_ready(node) and node.name not in self._replaced
+
+    def is_new(self, pods: Sequence[Pod]) -> bool:
+        """Whether even the oldest pod, or the oldest that asks for a GPU, is so young that others may follow."""
+        with_gpu = [pod for pod in pods if pod.requests.get(GPU)]
+        return any(
+            some and min(pod.meta.creation_ns or 0 for pod in some) + young_ns > self.now_ns
+            for some, young_ns in ((pods, _YOUNG_NS), (with_gpu, _YOUNG_GPU_NS))
+        )
+
+    def is_good_example(self, node: Node) -> bool:
+        """Whether a fresh node is taken to be like this one."""
+        if not self.is_ready(node) or node.unschedulable:
+            return False
+        changed = [
+            parse_time_ns(one["lastTransitionTime"])
+            for one in (node.manifest.get("status") or {}).get("conditions") or ()
+            if one.get("type") in ("Ready", "DiskPressure", "NetworkUnavailable")
+            and one.get("lastTransitionTime")
+        ]
+        is_leaving = any(taint.key == TO_BE_DELETED for taint in node.taints)
+        return max(changed, default=0) + _STABLE_NS < self.now_ns and not is_leaving
+
+
+def _base_ready(node: Node) -> bool:
+    bad = {("Ready", "False"), ("Ready", "Unknown"), ("DiskPressure", "True"), ("NetworkUnavailable", "True")}
+    return not bad & set(node.conditions) and not any(taint.key in _UNREADY_TAINTS for taint in node.taints)
