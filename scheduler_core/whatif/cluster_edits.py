@@ -43,7 +43,7 @@ from scheduler_core.objects.storage import (
     persistent_volume_from,
 )
 from scheduler_core.sim.controllers.volume_binder import DEFAULT_CLASS
-from scheduler_core.whatif.fixes import Fix, amount_words, draft, written
+from scheduler_core.whatif.fixes import Fix, amount_words, counted, draft, written
 from scheduler_core.whatif.pod_edits import RENAMED, REQUIRED, STARTING, TAINTS, is_passing, nearest
 
 _ABOVE_ALL = 2**62
@@ -76,8 +76,7 @@ def uncordoned(node: Node) -> NodeEdit:
     kept = [taint for taint in spec.pop("taints", None) or () if taint.get("key") != TAINT_UNSCHEDULABLE]
     if kept:
         spec["taints"] = kept
-    found = draft("uncordon", f"Uncordon {node.name}", note="Other pods may come there too")
-    return found, node_from({**node.manifest, "spec": spec})
+    return draft("uncordon", {"node": node.name}), node_from({**node.manifest, "spec": spec})
 
 
 def repaired(node: Node) -> NodeEdit | None:
@@ -93,12 +92,8 @@ def repaired(node: Node) -> NodeEdit | None:
         for one in status.get("conditions") or ()
     ]
     words, way = next(iter(found.values()))
-    made = draft(
-        "repair-node",
-        f"Repair {node.name}: it is {words}",
-        note=way,
-        patch=f"kubectl describe node {node.name}  # {way[:1].lower()}{way[1:]}",
-    )
+    look = f"{way[:1].lower()}{way[1:]}"
+    made = draft("repair-node", {"node": node.name, "ailment": words, "way": way, "look": look})
     return made, node_from({**node.manifest, "spec": spec, "status": status})
 
 
@@ -125,19 +120,9 @@ def provided(node: Node, resource: str, amount: int, why: str) -> NodeEdit:
     status = dict(node.manifest.get("status") or {})
     for name in ("capacity", "allocatable"):
         status[name] = {**(status.get(name) or {}), resource: str(amount)}
-    if resource.startswith(HUGE_PAGES):
-        title = f"Reserve {written(resource, amount)} of {resource} on {node.name}"
-        note = "It has none: reserve the pages in the kernel, then restart its kubelet, which reports them"
-    elif why:
-        title = f"Start the device plugin of {resource} on {node.name}"
-        note = f"It reports none, and {why}: its device plugin does not run, or finds no device"
-    else:
-        title = f"Advertise {resource} on {node.name}"
-        note = f"No node has {resource}: run its device plugin, or patch the status of the nodes that have it"
-    patch = f"kubectl describe node {node.name}  # capacity of {resource}"
-    return draft("provide-resource", title, note=note, patch=patch), node_from(
-        {**node.manifest, "status": status}
-    )
+    form = "/pages" if resource.startswith(HUGE_PAGES) else "/plugin" if why else ""
+    words = {"amount": written(resource, amount), "resource": resource, "node": node.name, "why": why}
+    return draft(f"provide-resource{form}", words), node_from({**node.manifest, "status": status})
 
 
 def slice_of(node_name: str, driver: str, count: int) -> dict[str, Any]:
@@ -203,7 +188,7 @@ def labelled(nodes: Sequence[Node], labels: Labels, number: int = 1) -> tuple[Fi
     names = node.name if number == 1 else f"{number} nodes like {node.name}"
     made = draft(
         "label-node",
-        f"Label {names} {', '.join(f'{key}={value}' for key, value in put.items())}",
+        {"nodes": names, "labels": ", ".join(f"{key}={value}" for key, value in put.items())},
         note="; ".join(filter(None, (others, relied))),
         size=0.2 + number * len(put) / 100 + len(was) / 10,
         headline=not was,
@@ -223,11 +208,10 @@ def given_domains(nodes: Sequence[Node], key: str, *, is_there: bool) -> tuple[F
         return None
     last = key.rpartition("/")[2]
     names = nodes[0].name if len(nodes) == 1 else f"{len(nodes)} nodes like {nodes[0].name}"
+    they = "It has" if len(nodes) == 1 else "They have"
     made = draft(
-        "label-node",
-        f"Label {names} with {key}",
-        note=f"{'It has' if len(nodes) == 1 else 'They have'} no such label, so that no pod of the spread may go there;"
-        f" proved with a {last} for each: write which it is in",
+        "label-node/domains",
+        {"nodes": names, "key": key, "they": they, "last": last},
         size=0.2 + len(nodes) / 100,
         patch="\n".join(
             f"kubectl label node {node.name} {key}={last}-{n}" for n, node in enumerate(nodes, 1)
@@ -268,10 +252,8 @@ def claims_shared(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
     for claim in _claims(pod, listers):
         if claim.volume_name and ONE_POD in claim.access_modes:
             spec = {**claim.manifest["spec"], "accessModes": [SHARED_ON_NODE]}
-            title = f"Recreate the claim {claim.meta.name} with {SHARED_ON_NODE}, for the same volume"
-            note = f"It is {ONE_POD}: no second pod may use it. Or run one pod of the workload"
             manifest = {**claim.manifest, "spec": spec}
-            fix = draft("recreate-claim", title, note=note, harm="its pods start again")
+            fix = draft("recreate-claim/shared", {"name": claim.meta.name})
             yield fix, [manifest], [persistent_volume_claim_from(manifest)]
 
 
@@ -290,9 +272,9 @@ def claims_created(pod: Pod, names: Sequence[str], listers: Listers) -> Iterator
         kind = "PersistentVolumeClaim" if len(names) == 1 else "PersistentVolumeClaims"
         keys = " and ".join(f"{pod.namespace}/{name}" for name in names)
         beside = f"of class {storage_class.name}" if storage_class else "and a volume for each"
-        note = f"The pod names what is not there; {CLAIM_SIZE} {beside}: choose size and class as the pod needs them"
-        title = f"Create {kind} {keys}" + ("" if storage_class else ", with a volume")
-        yield draft("create-claim", title, note=note, size=float(len(made))), made, bound
+        claims = f"{kind} {keys}" + ("" if storage_class else ", with a volume")
+        words = {"claims": claims, "size": CLAIM_SIZE, "beside": beside}
+        yield draft("create-claim", words, size=float(len(made))), made, bound
 
 
 def _makers(listers: Listers) -> list[StorageClass]:
@@ -318,13 +300,8 @@ def corrected_classes(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
         free = (one for one in _free_volumes(listers) if one.storage_class == to)
         volume = next((one for one in free if not _mismatch(claim, one)), None)
         made = _once_bound(manifest, known[to], volume)
-        if named:
-            title = f"Correct the storage class {named} of claim {name} to {to}"
-            note = f"There is no StorageClass {named}; the nearest name is {to}"
-        else:
-            title = f"Give claim {name} the storage class {to}"
-            note = "It names no class, and none is the default"
-        yield draft("correct-class", title, note=note), [manifest], made
+        form = "correct-class" if named else "correct-class/none"
+        yield draft(form, {"name": name, "named": named, "to": to}), [manifest], made
 
 
 def _free_volumes(listers: Listers) -> list[PersistentVolume]:
@@ -355,10 +332,10 @@ def volumes_created(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
         note = "; ".join((f"Nothing makes volumes of class {claim.storage_class}", *near[:2]))
         size = written(MEMORY, (claim.requested_nano or 0) // 10**9)
         modes = ", ".join(claim.access_modes)
-        title = f"Create a PersistentVolume of {size}, {modes}, for claim {claim.meta.name}"
+        words = {"size": size, "modes": modes, "claim": claim.meta.name}
         volume = _volume_for(claim.manifest)
         made = [persistent_volume_from(volume), _bound(claim.manifest, volume["metadata"]["name"])]
-        yield draft("create-volume", title, note=note), [volume], made
+        yield draft("create-volume", words, note=note), [volume], made
 
 
 def released_volumes(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
@@ -374,10 +351,9 @@ def released_volumes(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
             free = {**one.manifest, "spec": spec, "status": {"phase": "Available"}}
             reference = {"namespace": pod.namespace, "name": claim.meta.name, "uid": claim.meta.uid}
             taken = {**free, "spec": {**spec, "claimRef": reference}, "status": {"phase": "Bound"}}
-            title = f"Release the volume {one.name}: take its claimRef away"
-            note = f"It is kept for the claim {held.namespace}/{held.name}, which is gone; its data stays"
+            words = {"name": one.name, "held": f"{held.namespace}/{held.name}"}
             made = [persistent_volume_from(taken), _bound(claim.manifest, one.name)]
-            yield draft("release-volume", title, note=note), [free], made
+            yield draft("release-volume", words), [free], made
 
 
 def storage_extended(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
@@ -393,9 +369,9 @@ def storage_extended(pod: Pod, listers: Listers) -> Iterator[ClaimEdit]:
             manifest = {key: value for key, value in one.manifest.items() if key != "maximumVolumeSize"}
             manifest["capacity"] = str(wanted)
             sizes = " to ".join(written(MEMORY, amount) for amount in (has, wanted))
-            title = f"Extend the storage of class {claim.storage_class} from {sizes} at {one.node_topology}"
-            note = f"Claim {claim.meta.name} asks for more than is free on any node"
-            yield draft("add-storage", title, note=note), [manifest], [csi_storage_capacity_from(manifest)]
+            words = {"class": claim.storage_class, "sizes": sizes, "topology": one.node_topology}
+            fix = draft("add-storage", {**words, "claim": claim.meta.name})
+            yield fix, [manifest], [csi_storage_capacity_from(manifest)]
 
 
 def claims_recreated(fork: Fork, pod: Pod) -> Iterator[ClaimEdit]:
@@ -411,13 +387,7 @@ def claims_recreated(fork: Fork, pod: Pod) -> Iterator[ClaimEdit]:
         if claim.volume_name and apart:
             where = ", ".join(f"{key}={value}" for key, value in apart[0][0].items())
             volume = _volume_for(claim.manifest)
-            fix = draft(
-                "recreate-claim",
-                f"Recreate the claim {claim.meta.name} at {where}, where the other volume is",
-                note="Restore it from a snapshot: a volume stays where it is. A class with WaitForFirstConsumer makes"
-                " volumes where the pod goes",
-                harm="its data has to be copied",
-            )
+            fix = draft("recreate-claim", {"name": claim.meta.name, "where": where})
             made = [persistent_volume_from(volume), _bound(claim.manifest, volume["metadata"]["name"])]
             spec = {key: value for key, value in claim.manifest["spec"].items() if key != "volumeName"}
             yield fix, [{**claim.manifest, "spec": spec}], made
@@ -626,19 +596,15 @@ def removal_of(fork: Fork, node_name: str, pods: Sequence[Pod], wanted: Mapping[
         if resource != "pods" and (amount := sum(pod.requests.get(resource, 0) for pod in pods))
     ]
     note = f"Frees {', '.join(freed)}" if freed else ""
-    pod, keys = pods[0], [one.key for one in pods]
-    more: dict[str, Any] = {"size": size_of_losing(pods), "headline": False, "change": {"delete": keys}}
+    size, keys = size_of_losing(pods), [one.key for one in pods]
+    words = {"pods": first_names(pods), "node": node_name, "are": "is" if len(pods) == 1 else "are"}
     if all(one.is_terminating for one in pods):
-        title = f"Wait until {first_names(pods)} on {node_name} {'is' if len(pods) == 1 else 'are'} gone"
-        return draft("wait", title, **(more | {"note": "It is ending already", "headline": True}))
+        return draft("wait", words, size=size, change={"delete": keys})
     if all(waiting.get(one.uid) is not None for one in pods):
-        note = f"It holds its place on {node_name} until then"
-        harm = f"{len(pods)} pod{'s' if len(pods) > 1 else ''} back to the queue"
-        more |= {"note": note, "harm": harm, "change": {"reject": keys}}
-        return draft("reject", f"Reject {first_names(pods)} at Permit", **more)
-    if len(pods) > 1:
-        return draft("free-room", f"Delete {len(pods)} pods on {node_name}", note=note, **more)
-    return draft("delete-pod", f"Delete {pod.name} on {node_name}", note=note, **more)
+        words["counted"] = counted(len(pods), "pod")
+        return draft("reject", words, size=size, headline=False, change={"reject": keys})
+    form = "free-room" if len(pods) > 1 else "delete-pod"
+    return draft(form, words, note=note, size=size, headline=False, change={"delete": keys})
 
 
 def first_names(pods: Sequence[Pod]) -> str:

@@ -343,7 +343,7 @@ class _Counsel:
             new = tuple(one.node(name) for name, one in named)
             write = {"write": [dict(node.manifest) for node in new]}
             patch = patch_of(write, lambda kind, namespace, name: None)
-            fix = draft("add-node", title, cost=cost, who=NODES_WHO, change=write, patch=patch)
+            fix = draft("add-node", title=title, cost=cost, who=NODES_WHO, change=write, patch=patch)
             bought = Trial(fix, nodes=new)
             changes = [*changes, bought]
             landed, left = self._run(pods, changes, edit_of)
@@ -352,7 +352,7 @@ class _Counsel:
             return None, tuple(stages), None
         whole = draft(
             "together",
-            _sum_words([change.fix for change in changes], len(nodes)),
+            title=_sum_words([change.fix for change in changes], len(nodes)),
             cost=cost,
             price=price_words(cost),
             decides=max((change.fix.decides for change in changes), key=("owner", "nodes", "others").index),

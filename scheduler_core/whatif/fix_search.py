@@ -697,22 +697,19 @@ class Search:
             name, count = asked["deviceClassName"], int(asked.get("count") or 1)
             near = "" if name in known else pod_edits.nearest(name, known)
             if near:
-                title = f"Correct the device class {name} to {near}"
-                fix = draft("correct-class", title, note=f"There is no DeviceClass {name} (claim {claim})")
+                fix = draft("correct-class/device", {"name": name, "to": near, "claim": claim})
                 self._try(self._asking(fix, asked, {"deviceClassName": near}))
             self._try_slices(name, count)
             if asked.get("selectors"):
                 wanted = "; ".join(
                     str((one.get("cel") or {}).get("expression")) for one in asked["selectors"]
                 )
-                fix = draft(
-                    "drop-device-selector", "Drop the selector of the device", note=f"It says {wanted}"
-                )
+                fix = draft("drop-device-selector", {"wanted": wanted})
                 self._try(self._asking(fix, asked, {"selectors": []}))
             for fewer in range(count - 1, 0, -1):
                 size = 1 - fewer / count
-                title = f"Ask for {counted(fewer, 'device')} in place of {count}"
-                fix = draft("lower-devices", title, size=size, headline=size <= pod_edits.MOST_LOWERED)
+                words = {"devices": counted(fewer, "device"), "count": count}
+                fix = draft("lower-devices", words, size=size, headline=size <= pod_edits.MOST_LOWERED)
                 if self._try(self._asking(fix, asked, {"count": fewer})):
                     break
 
@@ -728,12 +725,7 @@ class Search:
             self._shapes(self.fork.snapshot.order.tolist()) if driver not in (*published, "") else ()
         ):
             name = alike[0].name
-            fix = draft(
-                "provide-resource",
-                f"Start the driver {driver} on {name}",
-                note=f"No ResourceSlice of {driver} is there: the driver does not run, or finds no device",
-                patch=f"kubectl get resourceslices  # of {driver}",
-            )
+            fix = draft("provide-resource/driver", {"driver": driver, "node": name})
             made = cluster_edits.slice_of(name, driver, count)
             if self._try(Trial(replace(fix, change={"write": [made]}), objects=(plain_object_from(made),))):
                 return
@@ -822,13 +814,8 @@ class Search:
                 if not self.fork.fits(self.pod):
                     continue
             kind, name = owner_of(self.simulation, self.pod) if self.simulation is not None else ("", "")
-            fix = draft(
-                "rollout",
-                f"Set maxSurge: 0 and maxUnavailable: 1 in {kind} {self.pod.namespace}/{name}",
-                note="An old pod goes before the new one comes, and leaves it its room",
-                harm="one pod fewer while it rolls out",
-                change={"delete": [old.key]},
-            )
+            words = {"kind": kind, "namespace": self.pod.namespace, "name": name}
+            fix = draft("rollout", words, change={"delete": [old.key]})
             if owner is not None:
                 strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
                 written = {**without_given(owner), "spec": {**owner["spec"], "strategy": strategy}}
@@ -839,8 +826,7 @@ class Search:
             manifest = without_given(one.back.manifest)
             fix = draft(
                 "take-back-resize",
-                f"Take back the resize of {one.pod.key} on {one.node}",
-                note=f"It is Deferred: the node has no room for it, and it holds {held_amounts(one)}",
+                {"pod": one.pod.key, "node": one.node, "held": held_amounts(one)},
                 who=f"the owner of {owner_words(one.pod) or one.pod.key}",
                 change={"write": [manifest]},
                 size=sum(one.held.values()) / 1e15,
@@ -994,9 +980,10 @@ class Search:
         manifests = tuple(
             one.node(name) for name, one in zip(backlog.names_of_nodes(fork, chosen), chosen, strict=True)
         )
+        verb = "Bring back" if chosen[0].host else "Add"
         fix = draft(
             "add-node",
-            f"{'Bring back' if chosen[0].host else 'Add'} {nodes_words(chosen)}{self._zone_words(chosen, options)}",
+            title=f"{verb} {nodes_words(chosen)}{self._zone_words(chosen, options)}",
             note=note,
             cost=cost,
             price=price_words(cost),
@@ -1027,7 +1014,7 @@ class Search:
             title = f"Add {'a node' if number == 1 else f'{number} nodes'} like {like.name}{more}"
             cost = None if price is None else price * number * factor
             change = {"write": [*(without_given(node.manifest) for node in nodes), *made]}
-            fix = draft("add-node", title, cost=cost, price=price_words(cost), change=change)
+            fix = draft("add-node", title=title, cost=cost, price=price_words(cost), change=change)
             return self._try(Trial(fix, nodes=nodes, objects=tuple(map(plain_object_from, made))))
 
         if not tries(1, 1):
@@ -1141,15 +1128,10 @@ class Search:
 
     def _moved(self, fix: Fix, pods: Sequence[Pod], node: str) -> Fix:
         lands = [(one.pod, one.node) for one in fix.displaced]
-        if len(pods) == 1:
-            title, note = (
-                f"Move {pods[0].name} from {node} to {lands[0][1]}",
-                f"It fits there, and makes room on {node}",
-            )
-        else:
-            title, note = f"Move {len(pods)} pods off {node}", "Each finds another node"
+        form = "move-pods/one" if len(pods) == 1 else "move-pods"
+        words = {"pods": cluster_edits.first_names(pods), "node": node, "to": lands[0][1]}
         whole = draft(
-            "move-pods", title, note=f"{note}; each starts again", size=fix.size, who=fix.who,
+            form, words, size=fix.size, who=fix.who,
             change={"move": [list(one) for one in lands]}, placed=fix.placed, of=fix.of, lands=fix.lands,
         )  # fmt: skip
         return self._written(harmed(whole, fix.displaced), emptied=node)
@@ -1185,10 +1167,10 @@ class Search:
                 emptied.append(node)
         if len(lands) < 2:
             return
-        title = f"Move {len(gone)} pods together off {len(set(emptied))} nodes"
+        words = {"count": len(gone), "nodes": len(set(emptied))}
         moves = [[one.pod, one.node] for one in displaced]
         fix = draft(
-            "move-pods", title, note="Each finds another node and starts again", size=float(len(gone)),
+            "move-pods/many", words, size=float(len(gone)),
             change={"move": moves}, placed=len(lands), of=len(self.pods), lands=lands,
             who="the owners of the pods that move",
         )  # fmt: skip

@@ -27,10 +27,8 @@ _NAMED: Final = 3
 
 POD, WORKLOAD, PENDING = SUBJECTS = ("pod", "workload", "pending")
 
-WHATS: Final[Mapping[str, tuple[str, str, float]]] = {
-    what: (kind, decides, size)
-    for what, (kind, decides, size) in table_beside(__package__, "fixes.yaml").items()
-}
+_TABLE: Final = table_beside(__package__, "fixes.yaml")
+WHATS: Final[Mapping[str, tuple[str, str, float]]] = _TABLE["usual"]
 """What is changed -> kind, who decides, size, where a fix does not say otherwise."""
 
 
@@ -193,11 +191,20 @@ class Fix(Documented):
         )
 
 
-def draft(what: str, title: str, **more: Any) -> Fix:
-    """A fix that is not proved yet; what is not given is usual for what it changes."""
-    kind, decides, size = WHATS[what]
-    usual: dict[str, Any] = {"kind": kind, "decides": decides, "size": size}
-    return Fix(what=what, title=title, **(usual | more))
+def draft(form: str, words: Mapping[str, Any] = {}, **more: Any) -> Fix:
+    """A fix that is not proved yet; what is not given is usual for what it changes.
+
+    Parameters
+    ----------
+    form : str
+        A key of `WHATS`, with ``/`` and a name where it is said in several ways.
+    words : mapping of str to object
+        What the form's texts name.
+    """
+    what = form.partition("/")[0]
+    usual = dict(zip(("kind", "decides", "size"), WHATS[what], strict=True))
+    texts = {key: text.format_map(words) for key, text in _TABLE["texts"].get(form, {}).items()}
+    return Fix(what=what, **({"title": "", **usual} | texts | more))
 
 
 def harmed(fix: Fix, displaced: tuple[Displaced, ...]) -> Fix:

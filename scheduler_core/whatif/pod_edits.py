@@ -66,8 +66,10 @@ class Variant:
     edit: Callable[[Spec], None]
 
 
-def _variant(pod: Pod, what: str, title: str, edit: Callable[[Spec], None], **more: Any) -> Variant:
-    return Variant(draft(what, title, **more), edited(pod, edit), edit)
+def _variant(
+    pod: Pod, form: str, words: Mapping[str, Any], edit: Callable[[Spec], None], **more: Any
+) -> Variant:
+    return Variant(draft(form, words, **more), edited(pod, edit), edit)
 
 
 def edited(pod: Pod, edit: Callable[[Spec], None]) -> Pod:
@@ -169,10 +171,8 @@ def corrected_selectors(pod: Pod, nodes: Labels, template: Spec | None = None) -
         if found is None or not is_of_template(pod, template, "nodeSelector", key):
             continue
         to, spelt = found
-        note = f"No node has {key}={value}; {_n_nodes(nodes[to][spelt])} {to}={spelt}"
-        title = f"Correct the selector {key}={value} to {to}={spelt}"
-        edit = _renaming(("nodeSelector",), key, to, spelt)
-        yield _variant(pod, "correct-selector", title, edit, note=note)
+        words = {"was": f"{key}={value}", "to": f"{to}={spelt}", "have": _n_nodes(nodes[to][spelt])}
+        yield _variant(pod, "correct-selector", words, _renaming(("nodeSelector",), key, to, spelt))
     required = ("affinity", "nodeAffinity", REQUIRED)
     terms = (at(_spec(pod), *required) or {}).get("nodeSelectorTerms") or ()
     for index, term in enumerate(terms if is_of_template(pod, template, *required) else ()):
@@ -189,9 +189,9 @@ def corrected_selectors(pod: Pod, nodes: Labels, template: Spec | None = None) -
                 to, spelt = found or (key, like[0])
                 wanted = {"key": to, "operator": "In", "values": [spelt] if found else sorted(like)}
                 where = (*required, "nodeSelectorTerms", index, "matchExpressions", place)
-                title = f"Correct the required {key}={value} to {to}={', '.join(wanted['values'])}"
-                note = f"No node has {key}={value}; {_n_nodes(nodes[to][spelt])} {to}={spelt}"
-                yield _variant(pod, "correct-selector", title, setting({where: wanted}), note=note)
+                words = {"was": f"{key}={value}", "to": f"{to}={spelt}", "have": _n_nodes(nodes[to][spelt])}
+                words["all"] = f"{to}={', '.join(wanted['values'])}"
+                yield _variant(pod, "correct-selector/required", words, setting({where: wanted}))
 
 
 def corrected_places(pod: Pod, tied: Iterable[tuple[str, Sequence[Mapping[str, str]]]]) -> Iterator[Variant]:
@@ -207,11 +207,9 @@ def corrected_places(pod: Pod, tied: Iterable[tuple[str, Sequence[Mapping[str, s
             there = dict.fromkeys(option[key] for option in options if key in option)
             if there and str(value) not in there:
                 to = next(iter(there))
-                title = f"Correct the selector {key}={value} to {key}={to}"
+                named = {"was": f"{key}={value}", "to": f"{key}={to}", "tied": words}
                 edit = _renaming(("nodeSelector",), key, key, to)
-                yield _variant(
-                    pod, "correct-selector", title, edit, note=f"{words} is there, and stays there"
-                )
+                yield _variant(pod, "correct-selector/place", named, edit)
 
 
 def _renaming(path: tuple[str | int, ...], key: str, to: str, value: str) -> Callable[[Spec], None]:
@@ -250,9 +248,7 @@ def corrected_amounts(pod: Pod, largest: Mapping[str, int]) -> Iterator[Variant]
                         amounts[resource] = written(resource, _nano(amounts, resource) // size)
 
         was, to = written(resource, amount), written(resource, amount // factor)
-        title = f"Correct the {resource} request from {was} to {to}"
-        note = f"{was} is more than four times what any node has: {to} may have been meant"
-        yield _variant(pod, "correct-request", title, edit, note=note)
+        yield _variant(pod, "correct-request", {"resource": resource, "was": was, "to": to}, edit)
 
 
 _UNITS: Mapping[str, tuple[int, int, int]] = {
@@ -276,8 +272,7 @@ def corrected_resources(pod: Pod, known: Collection[str]) -> Iterator[Variant]:
                     if isinstance(amounts, dict) and name in amounts:
                         amounts[to] = amounts.pop(name)
 
-        note = f"No node has {name}; nodes have {to}"
-        yield _variant(pod, "correct-resource", f"Correct the resource {name} to {to}", edit, note=note)
+        yield _variant(pod, "correct-resource", {"name": name, "to": to}, edit)
 
 
 def corrected_topology(pod: Pod, nodes: Labels) -> Iterator[Variant]:
@@ -294,8 +289,8 @@ def corrected_topology(pod: Pod, nodes: Labels) -> Iterator[Variant]:
         key = str(_found(_spec(pod), path).get("topologyKey"))
         to = RENAMED.get(key) or next(iter(_keys_near(key, nodes)), "")
         if key not in nodes and to in nodes:
-            title, note = f"Correct the topology key {key} to {to}", f"No node has the label {key}"
-            yield _variant(pod, "correct-spread", title, setting({(*path, "topologyKey"): to}), note=note)
+            edit = setting({(*path, "topologyKey"): to})
+            yield _variant(pod, "correct-spread", {"key": key, "to": to}, edit)
 
 
 def _keys_near(key: str, labels: Labels) -> list[str]:
@@ -315,18 +310,15 @@ def corrected_affinity(pod: Pod, running: Sequence[Pod]) -> Iterator[Variant]:
             found = _meant(key, str(value), labels)
             if found is not None:
                 edit = _renaming((*path, "labelSelector", "matchLabels"), key, *found)
-                title = f"Correct the pod affinity {key}={value} to {'='.join(found)}"
-                yield _variant(
-                    pod, "correct-affinity", title, edit, note=f"No pod that runs has {key}={value}"
-                )
+                words = {"was": f"{key}={value}", "to": "=".join(found)}
+                yield _variant(pod, "correct-affinity", words, edit)
         if term.get("namespaces") or "namespaceSelector" in term or not wanted:
             continue
         spaces = {one.namespace for one in running if wanted.items() <= one.labels.items()}
         if spaces and pod.namespace not in spaces:
-            title = f"Look for the pods of the pod affinity in namespaces: [{', '.join(sorted(spaces))}]"
-            note = f"Without namespaces it looks in {pod.namespace} alone, where no pod has these labels"
+            words = {"namespaces": ", ".join(sorted(spaces)), "own": pod.namespace}
             edit = setting({(*path, "namespaces"): sorted(spaces)})
-            yield _variant(pod, "correct-affinity", title, edit, note=note)
+            yield _variant(pod, "correct-affinity/namespaces", words, edit)
 
 
 def labels_of(items: Iterable[Mapping[str, str]]) -> dict[str, dict[str, int]]:
@@ -348,15 +340,14 @@ def corrected_tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant
             if not key or not meant or (taint.key.startswith(LIFECYCLE) and key == taint.key):
                 continue
             toleration = _toleration(taint)
-            title = f"Correct the toleration of {key} to {taint}"
-            note = f"The taint is {taint}: the toleration {inline(item)} does not match it"
 
             def edit(spec: Spec, item: Any = item, toleration: Any = toleration, place: int = place) -> None:
                 here = spec.get("tolerations") or []
                 at_place = here.index(item) if item in here else place
                 spec["tolerations"] = [*here[:at_place], toleration, *here[at_place + 1 :]]
 
-            yield _variant(pod, "correct-toleration", title, edit, note=note)
+            words = {"key": key, "taint": taint, "toleration": inline(item)}
+            yield _variant(pod, "correct-toleration", words, edit)
 
 
 def corrected_claim(pod: Pod, name: str, to: str, key: str = "claimName") -> Variant:
@@ -374,8 +365,7 @@ def corrected_claim(pod: Pod, name: str, to: str, key: str = "claimName") -> Var
             if source.get(key) == name:
                 source[key] = to
 
-    note = f"There is no claim {pod.namespace}/{name}; the nearest name is {to}"
-    return _variant(pod, "correct-claim", f"Correct the claim {name} to {to}", edit, note=note)
+    return _variant(pod, "correct-claim", {"name": name, "to": to, "namespace": pod.namespace}, edit)
 
 
 def with_class_of_volume(pod: Pod, fix: Fix, claims: Iterable[Mapping[str, Any]]) -> Variant | None:
@@ -411,22 +401,16 @@ def unasked(pod: Pod, profiles: Sequence[str]) -> tuple[str, Variant | None] | N
         return headline, _without_node_name(pod)
     if pod.scheduling_gates:
         gates = ", ".join(pod.scheduling_gates)
-        variant = _variant(
-            pod,
-            "wait",
-            f"Wait until {gates} is taken away",
-            setting({("schedulingGates",): []}),
-            note="Who set the gate takes it away, when it is time",
-            patch=f"kubectl get pod {pod.name} -n {pod.namespace} -o yaml  # its gates",
-        )
+        words = {"gates": gates, "pod": pod.name, "namespace": pod.namespace}
+        variant = _variant(pod, "wait/gates", words, setting({("schedulingGates",): []}))
         return f"{pod.name} is held back by its scheduling gates: {gates}.", variant
     name = pod.scheduler_name
     if name in profiles:
         return None
     headline = f"{pod.name} waits for the scheduler {name}, and no profile here has this name."
     to = nearest(name, profiles) or (profiles[0] if len(profiles) == 1 else "")
-    title, edit = f"Correct the scheduler {name} to {to}", setting({("schedulerName",): to})
-    return headline, _variant(pod, "correct-scheduler", title, edit) if to else None
+    words, edit = {"name": name, "to": to}, setting({("schedulerName",): to})
+    return headline, _variant(pod, "correct-scheduler", words, edit) if to else None
 
 
 def _without_node_name(pod: Pod) -> Variant:
@@ -437,9 +421,7 @@ def _without_node_name(pod: Pod) -> Variant:
         spec.pop("nodeName", None)
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), LABEL_HOSTNAME: name}
 
-    note = "nodeName passes the scheduler by, which would have chosen a volume and devices for the node"
-    title = f"Select the node {name} in place of nodeName"
-    return _variant(pod, "correct-node-name", title, edit, note=note)
+    return _variant(pod, "correct-node-name", {"name": name}, edit)
 
 
 def matching_label_keys(pod: Pod, index: int) -> Variant | None:
@@ -448,10 +430,7 @@ def matching_label_keys(pod: Pod, index: int) -> Variant | None:
     keys = list(item.get("matchLabelKeys") or ())
     if HASH_LABEL not in pod.labels or HASH_LABEL in keys:
         return None
-    title = f"Set matchLabelKeys: [{HASH_LABEL}] in the spread over {{key}}"
-    fields = {"matchLabelKeys": [*keys, HASH_LABEL]}
-    note = "It then counts only pods of its revision, not those that the rollout replaces"
-    return _with_constraint(pod, index, "match-label-keys", title, fields, note=note)
+    return _with_constraint(pod, index, "match-label-keys", {"matchLabelKeys": [*keys, HASH_LABEL]})
 
 
 # ---- taints
@@ -465,15 +444,13 @@ def tolerations(pod: Pod, taints: Sequence[Taint]) -> Iterator[Variant]:
         def edit(spec: Spec, toleration: Any = toleration) -> None:
             spec["tolerations"] = [*(spec.get("tolerations") or ()), toleration]
 
-        more: dict[str, Any] = {"headline": False}
+        words, marks = {"taint": taint, "marks": marked_by(taint)}, marked_by(taint)
         if is_meant_for(pod, taint):
-            more |= {"kind": KEEPS, "headline": True}
-            more |= {"note": "The pod asks for these nodes by its selector or its requests"}
-        elif marks := marked_by(taint):
-            more |= {"note": f"This taint marks {marks}", "size": 0.95}
+            yield _variant(pod, "tolerate/meant", words, edit, kind=KEEPS)
+        elif marks:
+            yield _variant(pod, "tolerate/marked", words, edit, size=0.95, headline=False)
         else:
-            more["note"] = "The nodes are kept for others: who runs them has to agree"
-        yield _variant(pod, "tolerate", f"Tolerate the taint {taint}", edit, **more)
+            yield _variant(pod, "tolerate", words, edit, headline=False)
 
 
 def _toleration(taint: Taint) -> dict[str, str]:
@@ -547,9 +524,9 @@ def without_selectors(pod: Pod, template: Spec | None = None) -> Iterator[Varian
     """The pod without one key of its nodeSelector."""
     for key, value in dict(_spec(pod).get("nodeSelector") or {}).items():
         if is_of_template(pod, template, "nodeSelector", key):
-            title, edit = f"Drop the node selector {key}={value}", setting({("nodeSelector", key): _GONE})
+            words, edit = {"key": key, "value": value}, setting({("nodeSelector", key): _GONE})
             # Images are built for one architecture and one system.
-            yield _variant(pod, "drop-selector", title, edit, headline=key not in MACHINES)
+            yield _variant(pod, "drop-selector", words, edit, headline=key not in MACHINES)
 
 
 def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
@@ -569,13 +546,12 @@ def without_node_affinity(pod: Pod, template: Spec | None = None) -> Iterator[Va
             for place, item in enumerate(term.get(key) or ())
         ]
         for key, place, words in wanted if len(wanted) > 1 else ():
-            title = f"Drop the requirement {words}" + (f" of term {index + 1}" if len(terms) > 1 else "")
+            of = f" of term {index + 1}" if len(terms) > 1 else ""
             edit = setting({(*path, "nodeSelectorTerms", index, key, place): _GONE})
-            yield _variant(pod, "drop-requirement", title, edit)
+            yield _variant(pod, "drop-requirement", {"requirement": words, "of": of}, edit)
     preferred = at(_spec(pod), "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
-    note = "What it prefers stays" if preferred else ""
-    title = "Drop the required node affinity"
-    yield _variant(pod, "drop-node-affinity", title, setting({path: _GONE}), note=note)
+    form = "drop-node-affinity/preferred" if preferred else "drop-node-affinity"
+    yield _variant(pod, form, {}, setting({path: _GONE}))
 
 
 def _requirements(term: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -584,15 +560,15 @@ def _requirements(term: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def without_affinity_terms(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
     """The pod without one required pod affinity or anti-affinity term."""
-    for key, kind, words in (
-        ("podAntiAffinity", "drop-anti-affinity-term", "pod anti-affinity"),
-        ("podAffinity", "drop-affinity-term", "pod affinity"),
+    for key, form in (
+        ("podAntiAffinity", "drop-anti-affinity-term"),
+        ("podAffinity", "drop-affinity-term"),
     ):
         for index, term in enumerate(at(_spec(pod), "affinity", key, REQUIRED) or ()):
             path = ("affinity", key, REQUIRED, index)
             if is_of_template(pod, template, *path):
-                about = f"{selector_words(term.get('labelSelector'))} by {term.get('topologyKey')}"
-                yield _variant(pod, kind, f"Drop the required {words} to {about}", setting({path: _GONE}))
+                words = {"pods": selector_words(term.get("labelSelector")), "key": term.get("topologyKey")}
+                yield _variant(pod, form, words, setting({path: _GONE}))
 
 
 def without_host_ports(pod: Pod) -> Iterator[Variant]:
@@ -602,9 +578,9 @@ def without_host_ports(pod: Pod) -> Iterator[Variant]:
             for place, port in enumerate(container.get("ports") or ()):
                 if not port.get("hostPort"):
                     continue
-                title = f"Drop the host port {port['hostPort']}/{port.get('protocol') or 'TCP'}"
+                words = {"port": port["hostPort"], "protocol": port.get("protocol") or "TCP"}
                 edit = setting({(key, index, "ports", place, "hostPort"): _GONE})
-                yield _variant(pod, "drop-host-port", title, edit, note="The container keeps its own port")
+                yield _variant(pod, "drop-host-port", words, edit)
 
 
 def hard_spread(pod: Pod, template: Spec | None = None) -> Iterator[tuple[int, int]]:
@@ -615,14 +591,12 @@ def hard_spread(pod: Pod, template: Spec | None = None) -> Iterator[tuple[int, i
             yield index, int(item.get("maxSkew") or 0)
 
 
-def _with_constraint(
-    pod: Pod, index: int, kind: str, title: str, fields: Mapping[str, Any], **more: Any
-) -> Variant:
+def _with_constraint(pod: Pod, index: int, form: str, fields: Mapping[str, Any], **more: Any) -> Variant:
     """The pod with other fields in a spread constraint."""
     item = _spec(pod)["topologySpreadConstraints"][index]
     edit = setting({("topologySpreadConstraints", index, name): value for name, value in fields.items()})
-    title = title.format(key=item.get("topologyKey"), before=item.get("maxSkew"))
-    return _variant(pod, kind, title, edit, **more)
+    words = {"key": item.get("topologyKey"), "before": {"maxSkew": None, **item}, **fields}
+    return _variant(pod, form, words, edit, **more)
 
 
 def honoring(pod: Pod, *indexes: int) -> Variant | None:
@@ -638,23 +612,21 @@ def honoring(pod: Pod, *indexes: int) -> Variant | None:
             return None
     fields = dict.fromkeys(f"{path[-1]}: Honor" for path in changes)
     keys = [_spec(pod)["topologySpreadConstraints"][index].get("topologyKey") for index in indexes]
-    title = f"Set {' and '.join(fields)} in the spread over {' and '.join(keys)}"
-    note = "It then counts only nodes that the pod may go to"
-    return _variant(pod, "honor-policy", title, setting(changes), note=note)
+    words = {"fields": " and ".join(fields), "keys": " and ".join(keys)}
+    return _variant(pod, "honor-policy", words, setting(changes))
 
 
 def with_max_skew(pod: Pod, index: int, max_skew: int) -> Variant:
     """The pod with a laxer spread constraint."""
     before = int(_spec(pod)["topologySpreadConstraints"][index].get("maxSkew") or 0)
-    title, fields = f"Relax maxSkew over {{key}} from {{before}} to {max_skew}", {"maxSkew": max_skew}
     size = 1 - before / max_skew if max_skew else 0.0
-    return _with_constraint(pod, index, "relax-spread", title, fields, size=size)
+    return _with_constraint(pod, index, "relax-spread", {"maxSkew": max_skew}, size=size)
 
 
 def without_spread(pod: Pod, index: int) -> Variant:
     """The pod with one hard constraint made a wish."""
     fields = {"whenUnsatisfiable": "ScheduleAnyway"}
-    return _with_constraint(pod, index, "drop-spread", "Only prefer to spread over {key}", fields)
+    return _with_constraint(pod, index, "drop-spread", fields)
 
 
 def with_min_domains(pod: Pod, index: int, most: int) -> Variant | None:
@@ -662,8 +634,8 @@ def with_min_domains(pod: Pod, index: int, most: int) -> Variant | None:
     before = int(_spec(pod)["topologySpreadConstraints"][index].get("minDomains") or 1)
     if before <= most or most < 1:
         return None
-    title = f"Lower minDomains over {{key}} from {before} to {most}"
-    return _with_constraint(pod, index, "relax-spread", title, {"minDomains": most}, size=1 - most / before)
+    fields, size = {"minDomains": most}, 1 - most / before
+    return _with_constraint(pod, index, "relax-spread/domains", fields, size=size)
 
 
 def with_request(pod: Pod, resource: str, amount: int, used: int = 0) -> Variant | None:
@@ -686,24 +658,22 @@ def with_request(pod: Pod, resource: str, amount: int, used: int = 0) -> Variant
     if after > amount:
         return None
     was, to = apart(resource, before, after)
-    title = f"Lower the {named(resource)} request from {was} to {to}"
     size = (before - after) / before
-    measured = f"pods like it use {written(resource, used)} at most" if used else "measure what it uses first"
-    note = f"{100 - 100 * size:.0f} % of the request: {measured}" if after else "It asks for none"
-    fix = draft("lower-request", title, note=note, size=size, headline=size <= MOST_LOWERED)
+    words = {"resource": named(resource), "was": was, "to": to, "left": 100 - 100 * size}
+    words["used"] = written(resource, used)
+    form = "lower-request/none" if not after else "lower-request/used" if used else "lower-request"
+    fix = draft(form, words, size=size, headline=size <= MOST_LOWERED)
     return Variant(fix, lowered, edit)
 
 
 def with_priority(pod: Pod, to: PriorityClass, *, is_new: bool = False) -> Variant:
     """The pod in a higher priority class, which `is_new` makes first; of a DaemonSet that is what it means anyway."""
     fields = {"priorityClassName": to.name, "priority": to.value, "preemptionPolicy": to.preemption_policy}
-    title = f"Raise to the priority class {to.name}"
-    if is_new:
-        title = f"Create the priority class {to.name} ({to.value:,}) and use it"
+    form = "raise-priority/new" if is_new else "raise-priority"
     more = {"kind": KEEPS, "decides": OWNER} if is_daemon(pod) else {"kind": HARMS, "headline": False}
     edit = setting({(name,): value for name, value in fields.items()})
-    note = f"From priority {pod.priority} to {to.value}"
-    return _variant(pod, "raise-priority", title, edit, note=note, **more)
+    words = {"name": to.name, "value": to.value, "was": pod.priority}
+    return _variant(pod, form, words, edit, **more)
 
 
 def manifest_of_class(to: PriorityClass) -> dict[str, Any]:
@@ -722,7 +692,7 @@ def pair_of(first: Variant, second: Variant) -> Variant:
     both = replace(
         other,
         what="pair",
-        kind=one.kind if one.kind == other.kind else draft("pair", "").kind,
+        kind=one.kind if one.kind == other.kind else draft("pair").kind,
         title=f"{one.title}, and {other.title[0].lower()}{other.title[1:]}",
         note="; ".join(filter(None, (one.note, other.note))),
         size=1 + one.size + other.size,
