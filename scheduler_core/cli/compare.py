@@ -59,14 +59,7 @@ def document(names: Sequence[str], runs: Sequence[ScenarioRun]) -> dict[str, Any
         "digests": digests,
         "figures": {name: [found[name] for found in metrics] for name in metrics[0]},
         "divergences": [
-            None
-            if pair is None
-            else {
-                "cycle": pair.number,
-                "pod": pair.pod,
-                "first": pair.a,
-                "other": pair.b,
-            }
+            pair and {"cycle": pair.number, "pod": pair.pod, "first": pair.a, "other": pair.b}
             for pair in pairs
         ],
         "moved": [{"pod": pod, "nodes": nodes} for pod, nodes in moved if len(set(nodes)) > 1],

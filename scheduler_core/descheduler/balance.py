@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from scheduler_core.descheduler.evictor import Refusal
+from scheduler_core.descheduler.evictor import Limit
 from scheduler_core.descheduler.go_sort import sort_slice
 from scheduler_core.descheduler.plugins import PluginRun, in_namespaces
 from scheduler_core.descheduler.view import REFUSES_PODS, goes_before, matches_node, priority, tolerates
@@ -61,13 +61,8 @@ def remove_duplicates(run: PluginRun) -> None:
             run.say("Less than two feasible nodes for duplicates to land, skipping eviction", owner=owner)
             continue
         average = math.ceil(count[key] / targets)
-        for pods in on_node.values():
-            for pod in pods[average - 1 :] if len(pods) + 1 > average else ():
-                refusal = run.evict(pod)
-                if refusal is not None and refusal.limit == "total":
-                    return
-                if refusal is not None and refusal.limit == "node":
-                    break
+        if not run.evict_all(pods[average - 1 :] for pods in on_node.values() if len(pods) + 1 > average):
+            return
 
 
 def _targets(nodes: Sequence[Node], pods: Iterable[Pod]) -> int:
@@ -286,8 +281,8 @@ def _move(
             run.say("No removable pods on node, try next node", node=source.node.name)
             continue
         sort_slice(pods, goes_before)
-        refusal = _move_from(run, source, pods, [one.node for one in targets], room, goes_on, most_on_node)
-        if refusal is not None and refusal.limit == "total":
+        nodes = [one.node for one in targets]
+        if _move_from(run, source, pods, nodes, room, goes_on, most_on_node) == "total":
             return
 
 
@@ -299,14 +294,12 @@ def _move_from(
     room: Amounts,
     goes_on: Callable[[_NodeUsage, Amounts], bool],
     most: int | None,
-) -> Refusal | None:
+) -> Limit:
     """A node's or the cycle's limit, if it ends the turn of the node."""
-    if not goes_on(source, room):
-        return None
     n_evicted = 0
     for pod in pods:
-        if most is not None and n_evicted >= most:
-            return None
+        if not goes_on(source, room) or (most is not None and n_evicted >= most):
+            break
         # Upstream counts tolerations: one that tolerates everything does not do for two taints.
         if not any(
             len(pod.tolerations) >= len(node.taints) and tolerates(pod, node.taints) for node in targets
@@ -315,19 +308,17 @@ def _move_from(
         excluded = {"exclude": (run.arguments.get("evictableNamespaces") or {}).get("exclude")}
         if not (in_namespaces(pod, excluded) and run.pre_eviction_filter(pod)):
             continue
-        refusal = run.evict(pod)
-        if refusal is not None and refusal.limit != "other":
-            return refusal
-        if refusal is not None:
+        limit = run.evict(pod)
+        if limit in ("node", "total"):
+            return limit
+        if limit:
             continue
         n_evicted += 1
         for name in room:
             amount = 1 if name == PODS else pod.requests.get(name, 0)
             source.usage[name] -= amount
             room[name] -= amount
-        if not goes_on(source, room):
-            return None
-    return None
+    return ""
 
 
 # --- RemovePodsViolatingTopologySpreadConstraint.
@@ -349,10 +340,10 @@ def violating_spread(run: PluginRun) -> None:
     for pod in marked.values():
         if pod.node_name in full or not run.is_evictable(pod):
             continue
-        refusal = run.evict(pod)
-        if refusal is not None and refusal.limit == "total":
+        limit = run.evict(pod)
+        if limit == "total":
             return
-        if refusal is not None and refusal.limit == "node":
+        if limit == "node":
             full.add(pod.node_name)
 
 

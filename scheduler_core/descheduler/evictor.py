@@ -182,7 +182,7 @@ def _protections(arguments: Document) -> set[str]:
     return set(PROTECTIONS["default"]) ^ switched
 
 
-Limit = Literal["node", "total", "other"]
+Limit = Literal["", "node", "total", "other"]
 
 
 class Refusal(NamedTuple):

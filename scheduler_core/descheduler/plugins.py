@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core.descheduler.evictor import DefaultEvictor, Evictions, Refusal
+from scheduler_core.descheduler.evictor import DefaultEvictor, Evictions, Limit
 from scheduler_core.descheduler.go_sort import sort_slice
 from scheduler_core.descheduler.policy import Document
 from scheduler_core.descheduler.view import (
@@ -73,14 +73,26 @@ class PluginRun:
     def labels(self) -> LabelSelector:
         return label_selector_from(self.arguments.get("labelSelector") or {})
 
-    def evict(self, pod: Pod) -> Refusal | None:
+    def evict(self, pod: Pod) -> Limit:
+        """Evict a pod; what keeps it, empty if nothing does."""
         refusal = self.evictions.evict(pod, self.profile, self.plugin)
         if refusal is None:
             self.evicted.append(pod.key)
-        else:
-            where = {"profile": self.profile, "plugin": self.plugin, "pod": pod.key, "node": pod.node_name}
-            self.failed.append({**where, "error": refusal.text})
-        return refusal
+            return ""
+        where = {"profile": self.profile, "plugin": self.plugin, "pod": pod.key, "node": pod.node_name}
+        self.failed.append({**where, "error": refusal.text})
+        return refusal.limit
+
+    def evict_all(self, groups: Iterable[Iterable[Pod]]) -> bool:
+        """Evict pods, those of a group until its node's limit is met; False once the cycle's is."""
+        for pods in groups:
+            for pod in pods:
+                limit = self.evict(pod)
+                if limit == "total":
+                    return False
+                if limit == "node":
+                    break
+        return True
 
     def say(self, message: str, **values: object) -> None:
         told = " ".join(f"{key}={value}" for key, value in values.items())
@@ -88,13 +100,7 @@ class PluginRun:
 
     def evict_by_node(self, pick: Callable[[Node], Iterable[Pod]]) -> None:
         """Evict what is picked of each node: until its limit is met, and the cycle's."""
-        for node in self.nodes:
-            for pod in pick(node):
-                refusal = self.evict(pod)
-                if refusal is not None and refusal.limit == "total":
-                    return
-                if refusal is not None and refusal.limit == "node":
-                    break
+        self.evict_all(map(pick, self.nodes))
 
 
 def in_namespaces(pod: Pod, namespaces: Document | None) -> bool:
@@ -150,10 +156,7 @@ def pod_life_time(run: PluginRun) -> None:
         if run.selects(pod) and run.is_evictable(pod) and _has_lived(run, pod)
     ]
     sort_slice(picked, lambda pod, other: (pod.meta.creation_ns or 0) < (other.meta.creation_ns or 0))
-    for pod in picked:
-        refusal = run.evict(pod)
-        if refusal is not None and refusal.limit == "total":
-            return
+    run.evict_all([pod] for pod in picked)
 
 
 def _has_lived(run: PluginRun, pod: Pod) -> bool:
@@ -316,10 +319,10 @@ def violating_anti_affinity(run: PluginRun) -> None:
         for pod in pods:
             if not (is_violated(pod) and run.is_evictable(pod)):
                 continue
-            refusal = run.evict(pod)
-            if refusal is None:
+            limit = run.evict(pod)
+            if not limit:
                 opponents.remove(pod)
-            elif refusal.limit == "total":
+            elif limit == "total":
                 return
-            elif refusal.limit == "node":
+            elif limit == "node":
                 break

@@ -173,39 +173,24 @@ def _raise_first(problems: Iterator[str]) -> None:
 
 def _type_problems(value: Any, declared: str, where: str) -> Iterator[str]:
     """What of a value is of another type than Go's, as `encoding/json` says it."""
-    found = _json_kind(value)
-    field = f" into Go struct field {where} of type {_go_type(declared)}" if where else ""
     if value is None or declared == "any":
         return
-    if declared.startswith("[]"):
-        if found != "array":
-            yield f"{found}{field}"
-            return
+    found, field = _json_kind(value), f" into Go struct field {where} of type {_go_type(declared)}"
+    if found != _wanted_kind(declared):
+        yield f"{found}{field if where else ''}"
+    elif declared.startswith("[]"):
         for item in value:
             yield from _type_problems(item, declared[2:], where)
     elif declared.startswith("map["):
-        if found != "object":
-            yield f"{found}{field}"
-            return
         for item in value.values():
             yield from _type_problems(item, declared.partition("]")[2], where)
     elif declared in _STRUCTS:
-        if found != "object":
-            yield f"{found}{field}"
-            return
         for name, inner in _STRUCTS[declared].items():
-            path = f"{where}.{name}" if where else f"{declared}.{name}"
-            yield from _type_problems(value.get(name), inner, path)
+            yield from _type_problems(value.get(name), inner, f"{where or declared}.{name}")
     elif declared in _WHOLE:
         least, above = _WHOLE[declared]
-        if found != "number":
-            yield f"{found}{field}"
-        elif not (isinstance(value, int) and least <= value < above):
-            yield f"number {value}{field}"
-    else:
-        wanted = {"bool": "bool", "float64": "number", "string": "string", "Duration": "string"}[declared]
-        if found != wanted:
-            yield f"{found}{field}"
+        if not (isinstance(value, int) and least <= value < above):
+            yield f"number {value}{field if where else ''}"
 
 
 def _unknown_fields(value: Any, declared: str, where: str) -> Iterator[str]:
@@ -225,6 +210,14 @@ def _unknown_fields(value: Any, declared: str, where: str) -> Iterator[str]:
 def _json_kind(value: Any) -> str:
     kinds = ((bool, "bool"), (int | float, "number"), (str, "string"), (Mapping, "object"))
     return next((kind for type_, kind in kinds if isinstance(value, type_)), "array")
+
+
+def _wanted_kind(declared: str) -> str:
+    if declared.startswith("[]"):
+        return "array"
+    if declared.startswith("map[") or declared in _STRUCTS:
+        return "object"
+    return {"bool": "bool", "string": "string", "Duration": "string"}.get(declared, "number")
 
 
 def _go_type(declared: str) -> str:

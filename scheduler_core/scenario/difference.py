@@ -337,12 +337,13 @@ def two_decisions(
     one, other = a.explain(), b.explain()
     totals_a, totals_b = one["total"] or {}, other["total"] or {}
     nodes = sorted(totals_a.keys() | totals_b.keys(), key=lambda node: (-(totals_a.get(node) or 0), node))
-    scores = []
-    for plugin in dict.fromkeys((*(one["scores"] or {}), *(other["scores"] or {}))):
-        for node in nodes:
-            in_a, in_b = _weighted(one, plugin, node), _weighted(other, plugin, node)
-            if in_a != in_b:
-                scores.append(ScoreDifference(node, plugin, in_a, in_b))
+    points_a, points_b = points_of(one), points_of(other)
+    scores = [
+        ScoreDifference(node, plugin, in_a, in_b)
+        for plugin in dict.fromkeys((*points_a, *points_b))
+        for node in nodes
+        if (in_a := points_a.get(plugin, {}).get(node)) != (in_b := points_b.get(plugin, {}).get(node))
+    ]
     scores.sort(key=lambda item: -abs((item.a or 0) - (item.b or 0)))
     return Divergence(
         present.number,
@@ -354,11 +355,6 @@ def two_decisions(
         tuple(scores),
         reasons_apart((one, other)),
     )
-
-
-def _weighted(explained: Mapping[str, Any], plugin: str, node: str) -> int | None:
-    score = ((explained["scores"] or {}).get(plugin) or {}).get(node)
-    return None if score is None else score * explained["weights"].get(plugin, 1)
 
 
 def reasons_apart(told: Sequence[Told]) -> dict[str, tuple[str, ...]]:
