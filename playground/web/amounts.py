@@ -132,6 +132,16 @@ class NameParts(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
+def resource_words(resource: str) -> str:
+    """A resource as people call it.
+
+    >>> resource_words("cpu"), resource_words("nvidia.com/gpu"), resource_words("memory")
+    ('CPU', 'GPU', 'memory')
+    """
+    name = resource.rpartition("/")[2]
+    return name.upper() if name in ("cpu", "gpu") else name
+
+
 def name_parts(name: str) -> NameParts:
     """Split a name before its last words of at least four characters, and its domain off.
 
@@ -142,7 +152,7 @@ def name_parts(name: str) -> NameParts:
     >>> name_parts("node-3")
     NameParts(head='', tail='node-3', domain='')
     """
-    if len(name) <= SHORT:
+    if len(name) <= SHORT or " " in name:
         return NameParts("", name, "")
     found = _DOMAIN.match(name)
     host = found[0] if found else name

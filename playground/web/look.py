@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from playground.clusters.board.nodes import NodeUse, PodUse, Shape
 from playground.engine.columns import ZONE_LABELS
 from playground.web import amounts
+from playground.web.amounts import resource_words
 from playground.web.looks import PriorityScale, View
 from scheduler_core.fork import group_of
 from scheduler_core.objects.prices import shipped_prices
@@ -160,7 +161,8 @@ def view_look(
     scale = PriorityScale(()) if scale is None else scale
     shapes = shapes_of(pods) if shapes is None else shapes
     rows = _rows(uses, group_by)
-    zones = sorted({zone for row in rows for zone in row.zones}, key=lambda zone: (not zone, zone))
+    zoned = [row for row in rows if any(row.zones)] or rows
+    zones = sorted({zone for row in zoned for zone in row.zones}, key=lambda zone: (not zone, zone))
     for row in rows:
         _strand(row, shapes)
     rows.sort(key=_in_order)
@@ -303,7 +305,7 @@ def amount(resource: str, value: int) -> str:
 def of_words(resource: str, used: int, has: int) -> str:
     """``CPU 7.5 of 11``."""
     unit = " Gi" if resource == "memory" else ""
-    return f"{_named(resource)} {amount(resource, used)} of {amount(resource, has)}{unit}"
+    return f"{resource_words(resource)} {amount(resource, used)} of {amount(resource, has)}{unit}"
 
 
 def _money(price: float) -> str:
@@ -329,7 +331,7 @@ def _sums(boxes: Sequence[Box]) -> list[View]:
         share = round(min(100.0, 100 * used / has), 1) if has else 0
         found.append(
             {
-                "name": _named(resource),
+                "name": resource_words(resource),
                 "of": f"{amount(resource, used)} of {amount(resource, has)}{unit}",
                 "share": share,
                 "stranded": round(min(100.0 - share, 100 * stranded / has), 1) if has else 0,
@@ -353,13 +355,8 @@ def _binds_on(boxes: Sequence[Box]) -> Counter[str]:
     return Counter(box.bars[box.binds].resource for box in boxes if box.bars[box.binds].used)
 
 
-def _named(resource: str) -> str:
-    name = resource.rpartition("/")[2]
-    return name.upper() if name in ("cpu", "gpu") else name
-
-
 def _binds(resource: str) -> str:
-    return f"{_named(resource)} bind{'' if resource == 'pods' else 's'}"
+    return f"{resource_words(resource)} bind{'' if resource == 'pods' else 's'}"
 
 
 def _headline(rows: Sequence[PoolRow]) -> str:
@@ -375,8 +372,8 @@ def _headline(rows: Sequence[PoolRow]) -> str:
         listed = (
             " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if not more else ", ".join(shown)
         )
-        words.append(f"{_named(resource) if words else _binds(resource)} in {listed}{more}")
-    said = ", ".join(words)
+        words.append(f"{resource_words(resource) if words else _binds(resource)} in {listed}{more}")
+    said = "; ".join(words)
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
@@ -430,7 +427,7 @@ def _view_row(
         ),
         "cells": [
             _view_cell(f"{place}-{at}", row.zones.get(zone, []), zone, form, how, opened)
-            for at, zone in enumerate(zones)
+            for at, zone in enumerate(zones if any(row.zones) else ("",))
         ],
     }
 
@@ -463,10 +460,11 @@ def _bins(members: Sequence[Box]) -> View:
         counts[min(BINS - 1, int(BINS * box.bars[box.binds].share))] += 1
     most = max(counts)
     heights = [max(1, round(36 * n / most)) if n else 0 for n in counts]
-    n_full = sum(counts[-1:])
+    n_full = counts[-1]
+    full = "none is" if not n_full else "1 is" if n_full == 1 else f"{n_full:,} are"
     return {
         "path": "".join(f"M{12 * i} 38v-{h}h10v{h}z" for i, h in enumerate(heights) if h),
-        "words": f"{len(members):,} nodes, {n_full:,} of them 90 % full or more",
+        "words": f"{len(members):,} node{'s' if len(members) != 1 else ''}, {full} 90 % full",
     }
 
 
@@ -610,7 +608,7 @@ def _label(box: Box, marks: Marks, letter: str, why: int) -> str:
     for bar in box.bars:
         if bar.stranded:
             unit = " Gi" if bar.resource == "memory" else ""
-            said += f"; {amount(bar.resource, bar.stranded)}{unit} {_named(bar.resource)} stranded"
+            said += f"; {amount(bar.resource, bar.stranded)}{unit} {resource_words(bar.resource)} stranded"
     if use.state != "ready":
         said += f"; {use.state}"
     if use.overcommitted:
@@ -667,10 +665,10 @@ def _refused(reason: Mapping[str, Any], boxes: Sequence[Box]) -> str:
     if resource == "pods":
         return "as many pods as they may have"
     amounts_of = [box.use.amounts(resource) for box in boxes]
-    unit = f"{' Gi' if resource == 'memory' else ''} {_named(resource)}"
+    unit = f"{' Gi' if resource == 'memory' else ''} {resource_words(resource)}"
     asked = amount(resource, reason["asked"])
     if not any(has for _, has in amounts_of):
-        return f"no {_named(resource)}"
+        return f"no {resource_words(resource)}"
     if kind == "small":
         return f"too small: {amount(resource, max(has for _, has in amounts_of))} of {asked}{unit} in all"
     most = amount(resource, max(0, *(has - used for used, has in amounts_of)))

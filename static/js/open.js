@@ -37,7 +37,7 @@
     const text = kept(location.hash.slice(1));
     part('bring').hidden = part('carried-facts').hidden = part('carried-note').hidden = true;
     part('carried-title').textContent = 'A scenario in a link';
-    if (!text) { show('sub', 'Nothing follows the # of this address.', 'Open the whole link, as it was copied.'); return; }
+    if (!text) { show('sub', 'Nothing follows the # of this address.', 'Open the whole link that was copied.'); return; }
     try {
       const opened = await carried.unfold(text, MOST);
       show('ok', 'Its digest is proved:', 'the scenario is the one that the link names. What it decides is found when it is run.');

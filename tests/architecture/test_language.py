@@ -81,11 +81,13 @@ def test_a_vague_first_line_would_be_found() -> None:
 # Of what people read: pages, the manual, messages.
 SAID = re.compile(
     r"\b(told|stands?|as (it|they) (was|were)|what there is to|said of|of (its|their|his|her|your|one's) own"
-    r"|everybody|(is|are) made again|is followed|gave back|shall)\b",
+    r"|everybody|looks for the answer|(is|are) made again|is followed|gave back|shall)\b",
     re.IGNORECASE,
 )
 _TAGS = re.compile(r"\{#.*?#\}|\{%\s*comment.*?endcomment\s*%\}|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 _ATTRIBUTES = re.compile(r"\b(class|id|name|href|hx-[\w-]+|data-[a-z-]+|for|value|action)=\"[^\"]*\"")
+_COMMENTS = re.compile(r"(?<!:)//.*")
+PACKAGES = ("playground", "scheduler_core")
 PARAMETERS = "playground/web/site.py"
 """Names of query parameters, in one text."""
 
@@ -103,14 +105,19 @@ def messages_in(source: str) -> list[str]:
 
 
 def read_by_people(root: Path) -> dict[str, list[str]]:
-    """File -> its texts: templates without their tags, the manual, messages, what the API says of itself."""
+    """File -> its texts: templates without their tags, the manual, messages, tables of words, texts of scripts."""
     texts = {
         path: [_ATTRIBUTES.sub(" ", _TAGS.sub(" ", path.read_text()))]
         for path in (root / "templates").rglob("*.html")
     }
-    manual = (*(root / "docs").glob("*.md"), root / "README.md", root / "playground/api/openapi.yaml")
-    texts |= {path: [re.sub(r"(?m)^ *#.*", "", path.read_text())] for path in manual if path.exists()}
-    for package in ("playground", "scheduler_core"):
+    manual = (*(root / "docs").glob("*.md"), root / "README.md", root / "CONTRIBUTING.md")
+    tables = (path for package in PACKAGES for path in (root / package).rglob("*.yaml"))
+    scripts = (root / "static/js").glob("*.js")
+    texts |= {
+        path: [re.sub(r"(?m)^ *#.*", "", path.read_text())] for path in (*manual, *tables) if path.exists()
+    }
+    texts |= {path: re.findall(r"'[^'\n]* [^'\n]*'", _COMMENTS.sub("", path.read_text())) for path in scripts}
+    for package in PACKAGES:
         texts |= {path: messages_in(path.read_text()) for path in (root / package).rglob("*.py")}
     return {str(path.relative_to(root)): found for path, found in texts.items()}
 
@@ -128,11 +135,15 @@ def test_an_idiom_of_a_page_or_a_message_would_be_found(tmp_path: Path) -> None:
     for name, text in (
         ("templates/a.html", '<p class="told">{{ told }} It stands here.</p>'),
         ("playground/a.py", '"""Told."""\nWORDS = "it is told once"'),
+        ("scheduler_core/cli/a.yaml", "a:\n  # told\n  help: as it was"),
+        ("static/js/a.js", "// it is told\nsay('all shall see');"),
     ):
-        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(text)
     texts = [text for found in read_by_people(tmp_path).values() for text in found]
-    assert [one.group() for text in texts for one in SAID.finditer(text)] == ["stands", "told"]
+    assert [one.group() for text in texts for one in SAID.finditer(text)] == [
+        "stands", "as it was", "shall", "told",
+    ]  # fmt: skip
 
 
 ALIKE = table(__file__, "ALIKE")

@@ -81,7 +81,7 @@ def test_an_answer_arrives_on_the_page_that_waits_for_it(
     apply_documents(cluster=asked, objects=[make_node("node-d1", cpu="2")])
     page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/")
     page.get_by_role("button", name="Prove again").click()
-    page.get_by_text("A worker looks for the answer").wait_for()
+    page.locator("#asking").wait_for()
     for question in Question.objects.filter(state="queued"):
         questions.answer(question_id=question.pk, memory=EngineMemory())
     page.get_by_text("Keeps what you asked for").first.wait_for()
@@ -159,7 +159,7 @@ def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asg
     Question.objects.all().delete()
     address = f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/"
     page.goto(address)
-    page.get_by_text("A worker looks for the answer").first.wait_for()
+    page.locator("#asking").wait_for()
     assert Question.objects.get().is_open
     page.goto(f"{asgi_server}/about/")
     wait_until(page, lambda: Question.objects.get().state == "cancelled")

@@ -47,7 +47,7 @@ def test_a_pod_is_written_tried_and_submitted(page, asgi_server, cluster, compla
     expect(page.locator("#text")).to_have_value(re.compile("name: by-keys"))
     assert focus(page) == "id_name"
     press(page, page.get_by_role("button", name="Try", exact=False).first)
-    expect(page.get_by_text("A worker looks for the answer")).to_be_visible()
+    expect(page.locator("#asking")).to_be_visible()
     assert Question.objects.filter(kind="try").exists()
     page.go_back()
     page.locator("#id_name").focus()
@@ -86,7 +86,7 @@ def test_the_matrix_and_the_folds_of_a_preemption(page, asgi_server, cluster, co
 
 def test_what_it_would_take_is_asked(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/default/train-2/fix/")
-    expect(page.get_by_text("A worker looks for the answer")).to_be_visible()
+    expect(page.locator("#asking")).to_be_visible()
     assert Question.objects.filter(kind="fix").exists()
 
 

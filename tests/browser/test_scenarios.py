@@ -121,7 +121,7 @@ def test_a_cluster_is_walked_back_by_slider_keys_and_play_and_branched_off_with_
     expect(page.locator("#play")).to_have_text("Play")
     expect(edit).to_have_value(re.compile("name: extra"))
     page.locator("#cyc").fill("2")
-    expect(page.locator("#branch")).to_have_text("Branch off after cycle 2")
+    expect(page.locator("#branch")).to_have_text("Branch after cycle 2")
     page.locator("#branch").click()
     expect(page.locator("#messages")).to_contain_text("after cycle 2")
     made = Cluster.objects.order_by("-pk").first()

@@ -77,10 +77,10 @@ def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: C
     assert 'hx-trigger="load, submit"' not in page(client, "fix", *args, query="?cancelled=1")
     assert client.post(reverse("web:fix", args=args)).status_code == 302
     waiting = page(client, "fix", *args)
-    assert "A worker looks for the answer" in waiting
+    assert "<h2>Queued</h2>" in waiting
     poll = reverse("web:question", args=[cluster.public_id, Question.objects.get().public_id])
     assert f'hx-get="{poll}"' in waiting
-    assert "waiting for its turn" in html_of(client.get(poll, headers={"HX-Request": "true"}))
+    assert "<h2>Queued</h2>" in html_of(client.get(poll, headers={"HX-Request": "true"}))
     work_off()
     done = client.get(poll, headers={"HX-Request": "true"})
     assert (done.status_code, done["HX-Refresh"]) == (286, "true")
@@ -214,7 +214,7 @@ def test_a_pod_is_tried_without_being_submitted(client: Client, cluster: Cluster
     asked = client.post(reverse("web:try", args=[cluster.public_id]), {"yaml": YAML})
     assert asked.status_code == 302
     where = asked["Location"]
-    assert "A worker looks" in html_of(client.get(where))
+    assert "<h2>Queued</h2>" in html_of(client.get(where))
     work_off()
     html = html_of(client.get(where))
     assert "tried, not submitted" in html

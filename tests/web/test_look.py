@@ -59,7 +59,7 @@ def test_the_form_follows_the_number_of_nodes_and_pools_that_are_kept_for_others
         assert look["form"] == form.name and len(nodes_of(look)) == form.most
     large = [use(f"n{i}", 3900 if i % 4 else 100, 1, 1) for i in range(1001)]
     [cell] = view_look(large)["pools"][0]["cells"]
-    assert not cell["nodes"] and cell["bins"]["words"] == "1,001 nodes, 750 of them 90 % full or more"
+    assert not cell["nodes"] and cell["bins"]["words"] == "1,001 nodes, 750 are 90 % full"
     [cell] = view_look(large, opened="0-0")["pools"][0]["cells"]
     assert cell["is_open"] and len(cell["nodes"]) == 1000 and cell["n_more"] == 1
     kept = [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}]

@@ -151,7 +151,7 @@ TABLE_PAGE = 20
 NODE_COLUMNS = (
     ("name", "Node", False),
     ("cpu", "CPU", True),
-    ("memory", "memory, Gi", True),
+    ("memory", "Memory, Gi", True),
     ("pods", "Pods", True),
     ("state", "State", False),
 )
@@ -288,5 +288,5 @@ def _picked(cluster: Cluster, pick: str, uses: Sequence[NodeUse]) -> View | None
         "marks": marks,
         "counts": {letter: answer["letters"].count(letter) for letter in "fpn"} if answer and marks else {},
         "never": bool(answer and answer["never"]),
-        "stale": question is None or is_stale(cluster, question),
+        "asks": question is None or question.state == "cancelled" or is_stale(cluster, question),
     }

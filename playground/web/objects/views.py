@@ -45,7 +45,7 @@ class NodeForm(ManifestForm):
         "taints": "spec.taints",
         "unschedulable": "spec.unschedulable",
     }
-    cpu = QuantityField(label="cpu", initial="0")
+    cpu = QuantityField(label="CPU", initial="0")
     memory = QuantityField(example="32Gi or 512Mi", label="memory", initial="0")
     pods = forms.IntegerField(min_value=0, max_value=100_000, label="pods", initial="0")
     labels = PairsField(required=False, label="Labels", widget=forms.Textarea(attrs={"rows": 4}))

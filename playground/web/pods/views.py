@@ -58,8 +58,8 @@ POD_COLUMNS = (
     ("namespace", "Namespace", False),
     ("lane", "State", False),
     ("priority", "Priority", True),
-    ("cpu", "cpu", True),
-    ("memory", "memory", True),
+    ("cpu", "CPU", True),
+    ("memory", "Memory", True),
     ("node", "Node", False),
 )
 
