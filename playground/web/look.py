@@ -38,7 +38,7 @@ class LookForm(NamedTuple):
 
 FORMS: Final = (
     LookForm("boxes", 24, 120, 13, 30),
-    LookForm("squares", 100, 46, 4, 9),
+    LookForm("squares", 100, 50, 4, 9),
     LookForm("rows", 1000, 24, 3, 5),
 )
 LEAST_WIDTH, MOST_WIDTH, NAMED_WIDTH = 24, 250, 40
@@ -365,6 +365,8 @@ def _headline(rows: Sequence[PoolRow]) -> str:
     for row in rows:
         if counts := _binds_on(row.boxes):
             pools.setdefault(counts.most_common(1)[0][0], {})[row.name] = None
+    if len(rows) == 1:
+        return "".join(f"{_binds(resource)[:1].upper()}{_binds(resource)[1:]}." for resource in pools)
     words: list[str] = []
     for resource, names in pools.items():
         shown = [*names][:3]
@@ -490,7 +492,8 @@ def _view_node(box: Box, form: LookForm, how: _Drawing) -> View:
         "name": use.name,
         "tail": amounts.name_parts(use.name).tail if is_named else "",
         "css": f"{_css(use, marks)}{state}",
-        "label": _label(box, marks, letter, why),
+        "label": f"{amounts.name_parts(use.name).tail}: {(says := _says(box, marks, letter, why))}",
+        "says": says,
         "width": width,
         "height": y - gap + _EDGE,
         "paths": [(css, "".join(parts)) for css, parts in paths.items() if parts],
@@ -601,10 +604,12 @@ def _css(use: NodeUse, marks: Marks) -> str:
     return f"{state} takes" if use.name in marks.lands else state
 
 
-def _label(box: Box, marks: Marks, letter: str, why: int) -> str:
+def _says(box: Box, marks: Marks, letter: str, why: int) -> str:
     use = box.use
     words = [of_words(bar.resource, bar.used, bar.has) for bar in box.bars if bar.has]
-    said = f"{amounts.name_parts(use.name).tail}: {', '.join(words)}; {_binds(box.bars[box.binds].resource)}"
+    said = ", ".join(words)
+    if box.bars[box.binds].used:
+        said += f"; {_binds(box.bars[box.binds].resource)}"
     for bar in box.bars:
         if bar.stranded:
             unit = " Gi" if bar.resource == "memory" else ""

@@ -70,6 +70,19 @@ def test_a_page_that_waits_for_what_was_cancelled_goes_where_nothing_is_asked(
     assert (told.status_code, told["HX-Redirect"], told.get("HX-Refresh")) == (286, cancelled, None)
 
 
+def test_the_board_of_a_picked_pod_shows_its_open_question_and_asks_again_after_a_cancelled_one(
+    client: Client, cluster: Cluster
+) -> None:
+    def board() -> str:
+        return page(client, "board", cluster.public_id, query="?pick=default/large")
+
+    assert 'id="picking"' in board() and "Being asked" in board()
+    client.post(reverse("web:fix", args=[cluster.public_id, "default", "large"]), {"node": "*"})
+    assert 'id="asking"' in board() and 'id="picking"' not in board()
+    questions.cancel(cluster.questions.all())
+    assert "Not asked" in board() and "cannot be asked" not in board()
+
+
 def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: Cluster) -> None:
     args = (cluster.public_id, "default", "large")
     arriving = page(client, "fix", *args)

@@ -275,6 +275,7 @@ def _picked(cluster: Cluster, pick: str, uses: Sequence[NodeUse]) -> View | None
     params = {"namespace": namespace, "name": name, "node": ""}
     question = latest_question(cluster, QuestionKind.WHY_NOT, params)
     answer = question.answer if question is not None else None
+    is_cancelled = question is not None and question.state == "cancelled"
     names = sorted(use.name for use in uses)
     marks = None
     if answer is not None and answer["names"] == names_digest(names):
@@ -288,5 +289,6 @@ def _picked(cluster: Cluster, pick: str, uses: Sequence[NodeUse]) -> View | None
         "marks": marks,
         "counts": {letter: answer["letters"].count(letter) for letter in "fpn"} if answer and marks else {},
         "never": bool(answer and answer["never"]),
-        "asks": question is None or question.state == "cancelled" or is_stale(cluster, question),
+        "asks": question is None or is_cancelled or is_stale(cluster, question),
+        "arrives": not is_cancelled,
     }

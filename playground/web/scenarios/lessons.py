@@ -15,7 +15,6 @@ from playground.engine.lessons import Prediction, questions
 from playground.engine.scenarios import gallery_documents, load
 from playground.web.amounts import requested
 from playground.web.cycles.preemption import CRITERIA
-from playground.web.look import taint_words
 from playground.web.looks import View
 from playground.web.requests import positive_int
 from playground.web.scenarios.past_board import view_past
@@ -55,7 +54,7 @@ def view_question(asked: Prediction, chosen: str = "") -> View:
     Returns
     -------
     dict
-        `choices`: name, `nodes`: it as on a board, its `taints`, `labels` that matter for the pod, and `words` and
+        `choices`: name, `nodes`: it as on a board, `labels` that matter for the pod, and `words` and
         `mark` (right, wrong or empty) once something is chosen. `verdict` is None before.
     """
     cycle, state = asked.cycle, asked.state
@@ -82,7 +81,6 @@ def view_question(asked: Prediction, chosen: str = "") -> View:
             {
                 "name": node,
                 "nodes": [cards[node]],
-                "taints": taint_words(facts[node]["taints"]),
                 "labels": [
                     f"{key}={value}" for key, value in facts[node]["labels"].items() if f'"{key}"' in written
                 ],
