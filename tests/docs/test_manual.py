@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_core.scenario.gallery import ORDER
+
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -127,5 +129,7 @@ def test_what_is_not_run_says_why_and_is_counted() -> None:
 def test_links_of_the_manual_lead_somewhere() -> None:
     for chapter in CHAPTERS:
         for target in re.findall(r"\]\(([^)\s]+)\)", chapter.read_text()):
-            if not target.startswith(("http", "/", "#")):
+            if target.startswith("/gallery/"):
+                assert target.strip("/").rpartition("/")[2] in ORDER, (chapter.name, target)
+            elif not target.startswith(("http", "/", "#")):
                 assert (chapter.parent / target.partition("#")[0]).exists(), (chapter.name, target)

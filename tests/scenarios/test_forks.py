@@ -143,6 +143,10 @@ def test_a_fork_opens_at_the_moment_its_author_chose_and_leads_back(client, wake
     assert cluster.pods.exclude(node_name="").count() == 2
     assert f'/s/{scenario.public_id}/?cycle=2"' in board
     assert "Author’s note (not verified): Look at cycle 2." in board
+    made = client.post(
+        f"/api/v1/scenarios/{scenario.public_id}/fork", {}, content_type="application/json"
+    ).json()
+    assert Cluster.objects.get(public_id=made["id"]).parent_cycle == 2
 
 
 @pytest.mark.dialect

@@ -27,6 +27,7 @@ from playground.engine.moments import StateReader, replay_moments
 from playground.engine.scenarios import RunStopped, ScenarioError, opening_of, run_fresh, states_of
 from playground.scenarios.models import Moment, Scenario
 from playground.scenarios.services.errands import through_a_worker
+from playground.scenarios.services import forking
 from playground.scenarios.services.recording import keep_moments, moment_row
 from scheduler_core.objects.reading import Posted
 
@@ -158,6 +159,13 @@ def branch(
             apply_documents(cluster=made, text=edit, field_validation="Strict")
     made.refresh_from_db()
     return made
+
+
+def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
+    """A new cluster at the moment that the author of a share chose: without one at its beginning, all steps to do."""
+    if scenario.opens_at is None:
+        return forking.fork(scenario=scenario, owner=owner, name=name)
+    return branch(scenario=scenario, cycle=scenario.opens_at, owner=owner, name=name or scenario.words[:100])
 
 
 def _past_of_scenario(scenario: Scenario, cycle: int, owner: Any) -> Mapping[str, Any]:

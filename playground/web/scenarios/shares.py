@@ -20,7 +20,7 @@ from playground.engine.plugins import lacking
 from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors
 from playground.scenarios.choices import ScenarioState, Visibility
-from playground.scenarios.services import forking, moments, shares
+from playground.scenarios.services import moments, shares
 from playground.scenarios.services.proof import is_whole, request_verification, request_whole_cycle
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
@@ -288,15 +288,10 @@ def _path(share: Scenario) -> list[dict[str, Any]]:
 
 
 def fork(request: HttpRequest, share: Scenario) -> HttpResponse:
-    """Open it in a new cluster of one's own, at the moment its author chose."""
-    owner = site_user(request)
-    if share.opens_at is None:
-        cluster = forking.fork(scenario=share, owner=owner)
-        messages.success(request, f'Starts from the scenario "{share.words}".')
-    else:
-        name = share.words[:100]
-        cluster = moments.branch(scenario=share, cycle=share.opens_at, owner=owner, name=name)
-        messages.success(request, f'Starts from "{share.words}" after cycle {share.opens_at}.')
+    """Open it in a new cluster, at the moment its author chose."""
+    cluster = moments.fork(scenario=share, owner=site_user(request))
+    after = f" after cycle {share.opens_at}" if share.opens_at else ""
+    messages.success(request, f'Starts from the scenario "{share.words}"{after}.')
     for url in opening_of(bytes(share.document)).recorded if share.n_extenders else ():
         messages.warning(
             request,
