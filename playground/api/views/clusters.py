@@ -170,7 +170,8 @@ def clusters_branch(call: Call, cluster: Cluster) -> Any:
 def scenarios_fork(call: Call, scenario: Scenario) -> Any:
     """A new cluster of yours that begins as the scenario does; its steps wait to be done one by one (`steps`).
 
-    Where its author chose a moment (`opensAt`) it begins there, as `branch` does. Recorded answers of extenders stay behind: its scheduler asks the extender itself.
+    Where its author chose a moment (`opensAt`) it begins there, as `branch` does. Recorded answers of
+    extenders stay behind: its scheduler asks the extender itself.
     """
     return answer(moments.fork(scenario=scenario, owner=call.person, **call.body), 201)
 

@@ -26,8 +26,8 @@ from playground.engine.batch import collector_paused
 from playground.engine.moments import StateReader, replay_moments
 from playground.engine.scenarios import RunStopped, ScenarioError, opening_of, run_fresh, states_of
 from playground.scenarios.models import Moment, Scenario
-from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services import forking
+from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.recording import keep_moments, moment_row
 from scheduler_core.objects.reading import Posted
 
