@@ -267,7 +267,9 @@ def opening_of(text: str | bytes) -> Opening:
     steps = []
     for step, document in zip(effective_steps(scenario), documents, strict=True):
         if step.expect is None:
-            steps.append(Step(step.verb, _words(step.verb, document[step.verb]), document[step.verb]))
+            said = document[step.verb]
+            argument = {_SHORT[step.verb]: said} if step.verb in _SHORT and isinstance(said, str) else said
+            steps.append(Step(step.verb, _words(step.verb, argument), argument))
     mocks = {
         mock.get("extender", 0): tuple(mock.get("rules") or ())
         for mock in (whole.get("extenders") or {}).get("mock") or ()
@@ -275,6 +277,16 @@ def opening_of(text: str | bytes) -> Opening:
     urls = [str(one.get("urlPrefix", "")) for one in (scenario.scheduler or {}).get("extenders") or ()]
     recorded = tuple(url for place, url in enumerate(urls) if place not in mocks)
     return Opening(scenario, tuple(steps), mocks, recorded)
+
+
+_SHORT: Final = {
+    "allow": "pod",
+    "reject": "pod",
+    "advance": "by",
+    "run": "until",
+    "upgrade": "kubernetesRelease",
+}
+"""Verbs whose argument may be written as one value of it, and which."""
 
 
 def _words(verb: str, argument: Any) -> str:
@@ -285,20 +297,17 @@ def _words(verb: str, argument: Any) -> str:
     if verb in ("patch", "delete"):
         return f"{verb} {argument['kind']} {argument['name']}"
     if verb in ("allow", "reject"):
-        return f"{verb} {argument if isinstance(argument, str) else argument['pod']} at Permit"
+        return f"{verb} {argument['pod']} at Permit"
     if verb == "bind":
         return f"bind {argument['pod']} to {argument['node']}"
     if verb == "durationToExpireAssumedPod":
         return f"let assumed pods expire after {argument}"
     if verb == "advance":
-        return f"advance by {argument if isinstance(argument, str) else argument['by']}"
+        return f"advance by {argument['by']}"
     if verb == "run":
-        until = argument if isinstance(argument, str) else argument.get("until", "idle")
-        return "run one cycle" if until == "cycle" else "run until idle"
+        return "run one cycle" if argument.get("until") == "cycle" else "run until idle"
     if verb == "upgrade":
-        return (
-            f"go on as Kubernetes {argument if isinstance(argument, str) else argument['kubernetesRelease']}"
-        )
+        return f"go on as Kubernetes {argument['kubernetesRelease']}"
     return "use another configuration" if verb == "configure" else f"{verb} {argument}"
 
 

@@ -60,20 +60,12 @@ class ExtensionPointTimes:
             times._attempts += 1
             attempt.__init__(made, *given)
 
-        def timed(point: str, call: Callable[..., Any]) -> Callable[..., Any]:
-            def method(made: Any, *given: Any) -> Any:
-                observe = times.observe
-                if observe is None:
-                    return call(made, *given)
-                began = time.perf_counter()
-                result = call(made, *given)
-                took_s = time.perf_counter() - began
-                observe(made.framework.scheduler_name, point, _status(result), took_s, "")
-                return result
+        def profile(made: Any, *given: Any) -> str:
+            return str(made.framework.scheduler_name)
 
-            return method
-
-        methods = {name: timed(point, getattr(attempt, name)) for name, point in _OF_ATTEMPT.items()}
+        methods = {
+            name: self._timed(profile, point, getattr(attempt, name)) for name, point in _OF_ATTEMPT.items()
+        }
         return type(attempt.__name__, (attempt,), {"__init__": begin, **methods})
 
     def _sampling(self, gates: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,29 +103,22 @@ class ExtensionPointTimes:
             if call is None or not hasattr(plugin, "__dict__"):
                 continue
             # A plugin from outside the tree has its methods watched already: that watch is timed, and comes back.
-            timed = self._timed_plugin(plugin.name, point, call)
+            timed = self._timed(lambda *_, **__: _NO_PROFILE, point, call, plugin.name)
             self._sampled.append((plugin, name, timed, vars(plugin).get(name)))
 
-    def _timed_plugin(self, plugin: str, point: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _timed(
+        self, profile: Callable[..., str], point: str, call: Callable[..., Any], plugin: str = ""
+    ) -> Callable[..., Any]:
+        """A call that tells how long it took; that of a plugin only while plugins are sampled."""
+
         def timed(*given: Any, **named: Any) -> Any:
             observe = self.observe
-            if observe is None or not self._samples:
+            if observe is None or (plugin and not self._samples):
                 return call(*given, **named)
             began = time.perf_counter()
             result = call(*given, **named)
-            observe(_NO_PROFILE, point, _status(result), time.perf_counter() - began, plugin)
-            return result
-
-        return timed
-
-    def _timed(self, profile: Callable[..., str], point: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*given: Any) -> Any:
-            observe = self.observe
-            if observe is None:
-                return call(*given)
-            began = time.perf_counter()
-            result = call(*given)
-            observe(profile(*given), point, _status(result), time.perf_counter() - began, "")
+            took_s = time.perf_counter() - began
+            observe(profile(*given, **named), point, _status(result), took_s, plugin)
             return result
 
         return timed

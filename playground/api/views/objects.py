@@ -95,46 +95,32 @@ def _asked_version(call: Call, live: Mapping[str, Any]) -> str | None:
 # ---- what is done with an object, of whatever kind
 
 
-def _read(call: Call, cluster: Cluster, kind: Kind, namespace: str, name: str) -> Response:
-    return _answer(get_object(cluster, kind, namespace, name))
+def _at(cluster: Cluster, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
+    """What names one object to selectors and services."""
+    return {"cluster": cluster, "kind": kind, "namespace": namespace, "name": name}
 
 
-def _patch(
-    call: Call, cluster: Cluster, kind: Kind, namespace: str, name: str, *, is_typed: bool = False
-) -> Response:
+def _read(at: Mapping[str, Any]) -> Response:
+    return _answer(get_object(**at))
+
+
+def _patch(call: Call, at: Mapping[str, Any], *, is_typed: bool = False) -> Response:
     checked(call.request.data, "MergePatch")
     patch = dict(call.request.data)
-    live = get_object(cluster, kind, namespace, name)
+    live = get_object(**at)
     if is_typed:
-        _checked(merge_patch(live, patch), kind)
+        _checked(merge_patch(live, patch), at["kind"])
     version = _asked_version(call, live)
     fields = FieldValidation(call.field_validation)
     with _precondition(version):
-        stored = write.patch_object(
-            cluster=cluster,
-            kind=kind,
-            namespace=namespace,
-            name=name,
-            patch=patch,
-            resource_version=version,
-            fields=fields,
-        )
+        stored = write.patch_object(**at, patch=patch, resource_version=version, fields=fields)
     return _answer(stored, fields=fields)
 
 
-def _delete(
-    call: Call, cluster: Cluster, kind: Kind, namespace: str, name: str, grace_s: int | None = None
-) -> Any:
-    version = _asked_version(call, get_object(cluster, kind, namespace, name))
+def _delete(call: Call, at: Mapping[str, Any], grace_s: int | None = None) -> Any:
+    version = _asked_version(call, get_object(**at))
     with _precondition(version):
-        return write.delete_object(
-            cluster=cluster,
-            kind=kind,
-            namespace=namespace,
-            name=name,
-            grace_s=grace_s,
-            resource_version=version,
-        )
+        return write.delete_object(**at, grace_s=grace_s, resource_version=version)
 
 
 # ---- kinds with paths of their own
@@ -173,7 +159,7 @@ def _typed_create(call: Call, kind: Kind, cluster: Cluster) -> Any:
 
 def _typed_read(call: Call, kind: Kind, cluster: Cluster, namespace: str = "", **names: str) -> Any:
     """The object as stored; its ETag is its resourceVersion."""
-    return _read(call, cluster, kind, namespace, *names.values())
+    return _read(_at(cluster, kind, namespace, *names.values()))
 
 
 def _typed_patch(call: Call, kind: Kind, cluster: Cluster, namespace: str = "", **names: str) -> Any:
@@ -181,14 +167,13 @@ def _typed_patch(call: Call, kind: Kind, cluster: Cluster, namespace: str = "", 
 
     With If-Match, or a `metadata.resourceVersion` in the patch, only if the object is still that one.
     """
-    return _patch(call, cluster, kind, namespace, *names.values(), is_typed=True)
+    return _patch(call, _at(cluster, kind, namespace, *names.values()), is_typed=True)
 
 
 def _typed_delete(call: Call, kind: Kind, cluster: Cluster, namespace: str = "", **names: str) -> Any:
     """Its last state. A pod on a node is there, terminating, until its grace period is over."""
     grace_s = call.query("gracePeriodSeconds") if kind.kind == "Pod" else None
-    (name,) = names.values()
-    return _delete(call, cluster, kind, namespace, name, grace_s)
+    return _delete(call, _at(cluster, kind, namespace, *names.values()), grace_s)
 
 
 def _of(does: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
@@ -235,8 +220,8 @@ def _kind(cluster: Cluster, name: str) -> Kind:
     return kind
 
 
-def _named(cluster: Cluster, kind: str, namespace: str, name: str) -> tuple[Cluster, Kind, str, str]:
-    return cluster, _kind(cluster, kind), "" if namespace == NO_NAMESPACE else namespace, name
+def _named(cluster: Cluster, kind: str, namespace: str, name: str) -> dict[str, Any]:
+    return _at(cluster, _kind(cluster, kind), "" if namespace == NO_NAMESPACE else namespace, name)
 
 
 def objects_list(call: Call, cluster: Cluster, kind: str) -> Any:
@@ -247,22 +232,20 @@ def objects_list(call: Call, cluster: Cluster, kind: str) -> Any:
     place = (namespace, name) if after else None
     named = call.query("named")
     found = list(objects_of_kind(cluster, known, named=named, after=place, limit=limit + 1))
-    last = None
-    if len(found) > limit:
-        meta = found[limit - 1]["metadata"]
-        last = f"{meta.get('namespace', '')}/{meta['name']}"
-    return {"items": found[:limit], "next": call.next(after=last)}
+    last = found[limit - 1]["metadata"] if len(found) > limit else None
+    more = last and f"{last.get('namespace', '')}/{last['name']}"
+    return {"items": found[:limit], "next": call.next(after=more)}
 
 
 def objects_read(call: Call, cluster: Cluster, kind: str, namespace: str, name: str) -> Any:
     """As stored; its ETag is its resourceVersion. A namespace of `-` is none."""
-    return _read(call, *_named(cluster, kind, namespace, name))
+    return _read(_named(cluster, kind, namespace, name))
 
 
 def objects_replace(call: Call, cluster: Cluster, kind: str, namespace: str, name: str) -> Any:
     """With If-Match, or a `metadata.resourceVersion`, only if the object is still that one."""
-    cluster, known, namespace, name = _named(cluster, kind, namespace, name)
-    live = get_object(cluster, known, namespace, name)
+    at = _named(cluster, kind, namespace, name)
+    live, known, namespace = get_object(**at), at["kind"], at["namespace"]
     manifest = dict(call.request.data)
     meta = dict(manifest.get("metadata") or {})
     same = (meta.get("namespace") or namespace) == namespace or not known.namespaced
@@ -282,9 +265,9 @@ def objects_replace(call: Call, cluster: Cluster, kind: str, namespace: str, nam
 
 def objects_patch(call: Call, cluster: Cluster, kind: str, namespace: str, name: str) -> Any:
     """A merge patch (RFC 7386): null removes, objects merge, everything else replaces."""
-    return _patch(call, *_named(cluster, kind, namespace, name))
+    return _patch(call, _named(cluster, kind, namespace, name))
 
 
 def objects_delete(call: Call, cluster: Cluster, kind: str, namespace: str, name: str) -> Any:
     """Its last state."""
-    return _delete(call, *_named(cluster, kind, namespace, name))
+    return _delete(call, _named(cluster, kind, namespace, name))

@@ -163,24 +163,18 @@ def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
         case "drain":
             _drain(cluster, argument)
         case "allow" | "reject":
-            answer = {"pod": argument} if isinstance(argument, str) else argument
-            namespace, _, name = answer["pod"].partition("/")
+            namespace, _, name = argument["pod"].partition("/")
             decide_permit(
                 cluster=cluster,
                 namespace=namespace,
                 name=name,
                 decision=verb,
-                plugin=answer.get("plugin"),
-                reason=answer.get("reason", ""),
+                plugin=argument.get("plugin"),
+                reason=argument.get("reason", ""),
             )
-        case "advance":
-            wait: Mapping[str, Any] = {"by": argument} if isinstance(argument, str) else argument
-            request_run(cluster=cluster, until=wait["by"], max_cycles=wait.get("cycles") or 100_000)
-        case "run":
-            run: Mapping[str, Any] = {"until": argument} if isinstance(argument, str) else argument
-            request_run(
-                cluster=cluster, until=run.get("until", "idle"), max_cycles=run.get("cycles") or 100_000
-            )
+        case "advance" | "run":
+            until = argument["by"] if verb == "advance" else argument.get("until", "idle")
+            request_run(cluster=cluster, until=until, max_cycles=argument.get("cycles") or 100_000)
         case "bind":
             namespace, _, name = argument["pod"].partition("/")
             if not _bound_already(cluster, namespace, name, argument["node"]):
@@ -190,10 +184,8 @@ def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
         case "configure":
             set_config(cluster=cluster, config=argument)
         case "upgrade":
-            wanted: Mapping[str, Any] = (
-                {"kubernetesRelease": argument} if isinstance(argument, str) else argument
-            )
-            set_release(cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates"))
+            release, gates = argument["kubernetesRelease"], argument.get("featureGates")
+            set_release(cluster=cluster, name=release, gates=gates)
 
 
 def _bound_already(cluster: Cluster, namespace: str, name: str, node: str) -> bool:
