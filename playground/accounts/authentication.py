@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.exceptions import APIException, AuthenticationFailed, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.renderers import JSONRenderer
@@ -128,3 +128,10 @@ class Surface(APIView):
     throttle_classes = [Requests, Writes]
     renderer_classes = [JSONRenderer]
     content_negotiation_class = AlwaysJSON
+
+
+def headers_of(error: APIException) -> dict[str, str]:
+    """What goes with a refusal: how to say who asks, and when to ask again."""
+    scheme, wait_s = getattr(error, "auth_header", None), getattr(error, "wait", None)
+    headers = {"WWW-Authenticate": scheme, "Retry-After": str(int(wait_s or 0)) if wait_s else None}
+    return {name: value for name, value in headers.items() if value}

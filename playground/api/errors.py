@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Js
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from playground.accounts.authentication import headers_of
 from playground.api.documentation import MEDIA_TYPE, OF_STATUS, REASONS
 from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters.errors import ClusterError, InvalidInput
@@ -128,12 +129,7 @@ def _cause(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _api(error: exceptions.APIException) -> Response:
     reason = reason_of(error.status_code)
-    headers = {}
-    if scheme := getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = scheme
-    if wait_s := getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(wait_s))
-    return problem(error.status_code, reason, str(error.detail), headers=headers)
+    return problem(error.status_code, reason, str(error.detail), headers=headers_of(error))
 
 
 def bad_query(name: str, detail: str) -> ClusterError:

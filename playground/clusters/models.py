@@ -203,11 +203,27 @@ class Cluster(Row):
 # ---- A request to run the scheduler, and how far it got
 
 
-class Run(Row):
-    """One 'step', 'run until idle' or 'run for a duration'."""
+class Work(Row):
+    """What was asked for and a worker does."""
 
     State = choices.WorkState
     OPEN = choices.OPEN
+
+    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something may still come of it."""
+        return self.state in self.OPEN
+
+
+class Run(Work):
+    """One 'step', 'run until idle' or 'run for a duration'."""
 
     class Until(models.TextChoices):
         CYCLE = "cycle"
@@ -215,14 +231,11 @@ class Run(Row):
         TIME = "time"
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
-    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
-    created = models.DateTimeField(auto_now_add=True)
     started = models.DateTimeField(null=True, blank=True)
     finished = models.DateTimeField(null=True, blank=True)
     until = models.CharField(max_length=8, choices=Until.choices)
     duration_ns = models.BigIntegerField(null=True, blank=True)  # of `until = time`
     max_cycles = models.BigIntegerField(default=100_000)
-    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     cancel_requested = models.BooleanField(default=False)
     cycles_done = models.BigIntegerField(default=0)
     pods_bound = models.BigIntegerField(default=0)
@@ -245,11 +258,6 @@ class Run(Row):
             models.CheckConstraint(condition=models.Q(cycles_done__gte=0), name="run_cycles_not_negative"),
         ]
         indexes = [models.Index(fields=["cluster", "state", "id"], name="run_cluster_state")]
-
-    @property
-    def is_open(self) -> bool:
-        """Whether more may still come of it."""
-        return self.state in self.OPEN
 
     @property
     def progress(self) -> float | None:
@@ -924,28 +932,17 @@ class ForeignDecision(OfPod, Row):
 # ---- Asked questions: what would it take, why not there, try, weights, luck. A row is the answer's cache
 
 
-class WorkRow(Row):
-    """What was asked for and a worker does: how far it is, and what came of it."""
+class WorkRow(Work):
+    """Work that says how far it is, and what came of it."""
 
-    State = choices.WorkState
-    OPEN = choices.OPEN
-
-    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
-    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     done = models.IntegerField(default=0)
     total = models.IntegerField(default=0)
     doing = models.CharField(max_length=120, blank=True, default="")
     error = models.TextField(blank=True, default="")
-    created = models.DateTimeField(auto_now_add=True)
     touched = models.DateTimeField(auto_now=True)  # wall time of the last sign of life
 
     class Meta:
         abstract = True
-
-    @property
-    def is_open(self) -> bool:
-        """Whether an answer may still come."""
-        return self.state in self.OPEN
 
     @property
     def progress(self) -> float | None:

@@ -15,6 +15,7 @@ from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 
+from playground.accounts.authentication import headers_of
 from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters import kinds
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
@@ -106,13 +107,8 @@ def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
 
 
 def _api(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]]:
-    headers = {}
-    if scheme := getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = scheme
-    if wait_s := getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(wait_s))
     reason = _OF_CODE.get(error.status_code, "BadRequest")
-    return failure(reason, str(error.detail), code=error.status_code), headers
+    return failure(reason, str(error.detail), code=error.status_code), headers_of(error)
 
 
 def _about(error: ClusterError) -> dict[str, Any]:
