@@ -113,6 +113,14 @@ def addresses(found: Sequence[Any], now_ns: int) -> str:
     return ",".join(str(item.get("ip") or item.get("hostname") or "") for item in found)
 
 
+def container_names(found: Sequence[Any], now_ns: int) -> str:
+    return ",".join(str(container.get("name") or "") for container in found)
+
+
+def container_images(found: Sequence[Any], now_ns: int) -> str:
+    return ",".join(str(container.get("image") or "") for container in found)
+
+
 def access_modes(found: Sequence[Any], now_ns: int) -> str:
     return ",".join(_MODES.get(mode, str(mode)) for mode in found)
 

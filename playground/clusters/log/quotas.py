@@ -69,12 +69,21 @@ def check_clusters(person: Any) -> None:
     check_token(person)
     if person is None or settings.EMBEDDED:
         return
-    limit = settings.PLAYGROUND_MAX_CLUSTERS
-    number = Cluster.objects.filter(creator=person).count()
-    if number >= limit:
+    check_number(person, clusters_of_creator(person), "clusters")
+
+
+def check_number(person: Any, number: int, what: str) -> None:
+    """Refuse one more of what a person has so many of already.
+
+    Raises
+    ------
+    QuotaExceeded
+    """
+    setting = f"PLAYGROUND_MAX_{what.upper()}"
+    if number >= (limit := getattr(settings, setting)):
         raise QuotaExceeded(
-            f"{person.get_username()} has {number:,} clusters, and one person may have {limit:,}"
-            " (PLAYGROUND_MAX_CLUSTERS); delete one first"
+            f"{person.get_username()} has {number:,} {what}, and one person may have {limit:,} ({setting});"
+            " delete one first"
         )
 
 

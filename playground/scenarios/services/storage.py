@@ -1,4 +1,4 @@
-"""What a person's shares take, kept on their account for `clusters.services.quotas`, and what expires."""
+"""What a person's shares take, kept on their account for `clusters.log.quotas`, and what expires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from django.db.models.functions import Coalesce, Length
 from django.utils import timezone
 
 from playground.accounts.models import User
-from playground.clusters.errors import QuotaExceeded
 from playground.clusters.log import quotas
 from playground.clusters.models import Question, SeedEnd
 from playground.scenarios.models import Comparison, Scenario, Verdict, Verification
@@ -28,12 +27,7 @@ def check_share(person: Any, n_bytes: int) -> None:
     if person is None or settings.EMBEDDED:
         return
     quotas.lock_person(person)
-    limit, number = settings.PLAYGROUND_MAX_SHARES, shares_of(person)
-    if number >= limit:
-        raise QuotaExceeded(
-            f"{person.get_username()} has {number:,} shares, and one person may have {limit:,}"
-            " (PLAYGROUND_MAX_SHARES); delete one first"
-        )
+    quotas.check_number(person, shares_of(person), "shares")
     quotas.check_bytes(person, n_bytes)
 
 
