@@ -248,8 +248,14 @@ class Judge:
             case "bind":
                 return self._bind(decision, trace, made)
             case "preempt":
-                return _preemption(decision, trace)
+                return _preemption(decision, trace, self._ends)
         return _no_node(trace)
+
+    def _ends(self, pod: str) -> bool:
+        """Whether a pod (`namespace/name`) is terminating: a scheduler does not evict it once more."""
+        namespace, _, name = pod.partition("/")
+        typed = self._typed.get(("Pod", namespace, name))
+        return typed is not None and typed.is_terminating
 
     def _consider(self, pod: Pod, number: int) -> tuple[CycleTrace, Decision]:
         scheduler = self._scheduler
@@ -327,7 +333,7 @@ def _no_node(trace: CycleTrace) -> Judgement:
     return Judgement(AGREE, trace)
 
 
-def _preemption(decision: ForeignDecision, trace: CycleTrace) -> Judgement:
+def _preemption(decision: ForeignDecision, trace: CycleTrace, ends: Callable[[str], bool]) -> Judgement:
     if trace.outcome == BOUND:
         return _ours(trace)
     found: Mapping[str, Any] = trace.preemption or {}
@@ -337,7 +343,8 @@ def _preemption(decision: ForeignDecision, trace: CycleTrace) -> Judgement:
         reasons = _no_candidate(found, decision.node)
         return _ours(trace, INFEASIBLE, plugin="DefaultPreemption", reasons=reasons)
     # A client may nominate alone, and evict later or never: then the node is what it decided.
-    if decision.victims and sorted(decision.victims) != sorted(map(str, theirs["victims"])):
+    evicted = sorted(str(victim) for victim in theirs["victims"] if not ends(str(victim)))
+    if decision.victims and sorted(decision.victims) != evicted:
         return _ours(trace, plugin="victims")
     is_ours = decision.node == (trace.nominated_node or "")
     if is_ours or theirs["eliminatedAt"] is None:

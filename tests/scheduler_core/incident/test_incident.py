@@ -1,0 +1,190 @@
+"""What schedulers decided, from audit logs: what is known of it, each decision beside ours, and a scenario of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from scheduler_core.cli.main import main
+from scheduler_core.errors import InvalidObject
+from scheduler_core.incident.audit import Incident, read_incident
+from scheduler_core.incident.verdicts import JudgedIncident, judge_incident, scenario_of
+from scheduler_core.releases import DEFAULT
+from scheduler_core.scenario import load_scenario, run_scenario
+from tests.scheduler_core.incident.audited import Audited, Manifest, churn, written
+from tests.scheduler_core.whatif.random_clusters import node, pod
+
+SEEDS = range(6)
+
+
+def incident_of(events: list[Manifest], tmp_path: Path, **more: Any) -> Incident:
+    return read_incident([written(events, tmp_path / "audit.log")], **more)
+
+
+def judged(events: list[Manifest], tmp_path: Path) -> JudgedIncident:
+    return judge_incident(incident_of(events, tmp_path), release=DEFAULT)
+
+
+def is_bind(event: Manifest) -> bool:
+    return bool(event["objectRef"].get("subresource") == "binding")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_scheduler_that_decides_as_ours_is_never_blamed(seed: int, tmp_path: Path) -> None:
+    live = churn(seed)
+    verdicts = judged(live.events, tmp_path)
+    bound = [one for one in verdicts.all if one.decision.kind == "bind"]
+    assert len(bound) == sum(map(is_bind, live.events)) > 60
+    assert {one.decision.kind for one in verdicts.all} == {"bind", "preempt", "no-node"}
+    assert verdicts.counts["unknown"] == 0
+    assert [one.document() for one in verdicts.unlike] == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_scheduler_whose_cache_is_behind_is_not_blamed(seed: int, tmp_path: Path) -> None:
+    """What is written a moment before a Binding, about another object, may not have reached its author."""
+    events, draw = churn(seed).events, Random(seed)
+    n_late = 0
+    for at in range(2, len(events)):
+        bind, started, change = events[at - 2 : at + 1]
+        about = (
+            bind["objectRef"]["name"],
+            ((bind.get("requestObject") or {}).get("target") or {}).get("name"),
+        )
+        is_other = "kubectl" in change["userAgent"] and change["objectRef"]["name"] not in about
+        if is_bind(bind) and is_other and draw.random() < 0.7:
+            events[at - 2 : at + 1] = {**change, "stageTimestamp": bind["stageTimestamp"]}, bind, started
+            n_late += 1
+    verdicts = judged(events, tmp_path)
+    assert n_late > 10
+    assert len(verdicts.unlike) <= len(verdicts.all) // 100, [one.document() for one in verdicts.unlike]
+
+
+def test_a_planted_fault_is_named_by_its_plugin(tmp_path: Path) -> None:
+    live = Audited(seed=3)
+    for number in range(4):
+        live.write(
+            node(f"n{number}", cpu="4", memory="16Gi", pods="20", labels={"disk": "hdd" if number else "ssd"})
+        )
+    wanted, wrong = Counter[str](), []
+    for number in range(12):
+        selector: dict[str, Any] = {"nodeSelector": {"disk": "hdd"}} if number % 3 == 0 else {}
+        live.write(pod(f"p{number}", requests={"cpu": "200m", "memory": "256Mi"}, **selector))
+        live.go(1_000_000_000)
+        bind = live.events[-2]
+        assert is_bind(bind)
+        if number % 3 == 0:  # a filter left out
+            bind["requestObject"] = {"kind": "Binding", "target": {"kind": "Node", "name": "n0"}}
+            wanted["NodeAffinity"] += 1
+            wrong.append(f"default/p{number}")
+        live.events.pop()  # what a kubelet says of the right node
+    verdicts = judged(live.events, tmp_path)
+    found = Counter(one.found.plugin for one in verdicts.unlike if one.found.verdict == "infeasible")
+    assert found == wanted
+    named = [f"{one.decision.namespace}/{one.decision.name}" for one in verdicts.unlike]
+    assert set(wrong) <= set(named)
+
+
+@pytest.mark.parametrize(
+    ("level", "unknown", "missing"),
+    [
+        ("RequestResponse", None, None),
+        ("Metadata", "the log does not say to which node (level Metadata)", "writes without their objects"),
+    ],
+)
+def test_what_a_level_leaves_out_is_said(
+    level: str, unknown: str | None, missing: str | None, tmp_path: Path
+) -> None:
+    events = churn(1, n_steps=30, level=level).events
+    incident = incident_of(events, tmp_path)
+    verdicts = judge_incident(incident, release=DEFAULT)
+    assert incident.levels == {level: len(events)}
+    if unknown is None:
+        assert not verdicts.counts["unknown"] and not incident.missing
+        return
+    assert verdicts.counts["unknown"] == len(verdicts.all) > 10
+    assert {reason for one in verdicts.all for reason in one.found.reasons} == {unknown}
+    assert any(what.startswith(str(missing)) and n for what, n in incident.missing.items())
+
+
+def test_objects_of_before_the_log_come_from_their_first_change_or_from_a_dump(tmp_path: Path) -> None:
+    live = Audited(seed=1)
+    live.write(node("n0", cpu="4"))
+    live.write(pod("there", requests={"cpu": "3"}))
+    live.go(1_000_000_000)
+    before = len(live.events)
+    dump = list(live._known.values())
+    live.write(pod("late", requests={"cpu": "500m"}))
+    live.go(1_000_000_000)
+    later = live.events[before:]
+    alone = incident_of(later, tmp_path)
+    assert not alone.before
+    assert [one.unknown for one in alone.decisions] == ["the log does not have the node, nor does a dump"]
+    known = incident_of(later, tmp_path, dump=dump)
+    assert {key[2] for key in known.before} == {"n0", "there"}
+    assert judge_incident(known, release=DEFAULT).counts["agree"] == 1
+    seen = incident_of([live.events[1], *live.events[before - 1 :]], tmp_path)
+    assert [key[2] for key in seen.before] == [] and seen.n_events == 2 + len(later)
+
+
+def test_a_log_that_is_still_written_ends_early_and_any_other_bad_line_is_named(tmp_path: Path) -> None:
+    events = churn(1, n_steps=10).events
+    path = written(events, tmp_path / "audit.log")
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:100])
+    assert read_incident([path]).n_events == len(events)
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b'{"kind": "Pod", "apiVersion": "v1"}\n', *lines[3:]]))
+    with pytest.raises(InvalidObject, match="line 4"):
+        read_incident([path])
+    packed = tmp_path / "audit.log.gz"
+    packed.write_bytes(gzip.compress(whole))
+    assert read_incident([packed]).n_events == len(events)
+
+
+def test_the_logs_of_two_servers_are_one(tmp_path: Path) -> None:
+    events = churn(2, n_steps=60).events
+    paths = [written(events[i::2], tmp_path / f"{i}.log") for i in (0, 1)]
+    one = judge_incident(incident_of(events, tmp_path), release=DEFAULT)
+    two = judge_incident(read_incident(paths), release=DEFAULT)
+    assert len(two.all) == len(one.all)
+
+
+def test_an_incident_is_a_scenario_that_decides_as_it_was(tmp_path: Path) -> None:
+    live = Audited(seed=5)
+    for number in range(3):
+        live.write(node(f"n{number}", cpu="4"))
+    for number in range(6):
+        live.write(pod(f"p{number}", requests={"cpu": "1"}))
+        live.go(2_000_000_000)
+    live.delete("Pod", "p0")
+    live.go(60_000_000_000)
+    incident = incident_of(live.events, tmp_path)
+    found = run_scenario(load_scenario(scenario_of(incident, release=DEFAULT)))
+    assert sorted(one.pod for one in found.placements) == [f"default/p{number}" for number in range(6)]
+    assert len(found.cycles) == len(incident.decisions)
+
+
+def test_the_command_says_it_all_and_writes_the_scenario(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = churn(1, n_steps=40).events
+    log, into = written(events, tmp_path / "audit.log"), tmp_path / "incident.json"
+    assert main(["import-incident", str(log), "--scenario", str(into), "--redact"]) == 0
+    said = capsys.readouterr().out
+    assert f"{len(events):,} events" in said and "decisions by kube-scheduler/v1.37.0." in said
+    document = json.loads(into.read_text())
+    assert document["steps"] and not [
+        word for word in ('kubernetes.io/hostname": "n0', 'p1"') if word in into.read_text()
+    ]
+    assert main(["import-incident", str(log), "--release", "1.34", "--json"]) in (0, 1)
+    assert json.loads(capsys.readouterr().out)["counts"]["unknown"] == 0
+    log.write_text("nothing of the kind\n")
+    assert main(["import-incident", str(log)]) == 2
+    assert "line 1" in capsys.readouterr().err
