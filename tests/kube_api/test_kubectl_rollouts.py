@@ -42,7 +42,7 @@ def test_rollouts_are_undone(kubectl: Kubectl, fast: Cluster, kind: str) -> None
         spec["serviceName"] = "web"
     kubectl("apply", "-f", "-", text=workload(kind, **spec))
     place = f"{kind.lower()}/web"
-    eventually(lambda: Pod.objects.filter(phase="Running", terminating=False).count() == 2)
+    eventually(lambda: Pod.objects.filter(labels__app="web", phase="Running", terminating=False).count() == 2)
     kubectl("set", "image", place, "c=i:2")
     kubectl("rollout", "status", place, "--timeout=60s")
     assert images() == {"i:2"}

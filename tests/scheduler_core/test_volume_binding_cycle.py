@@ -6,18 +6,16 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.actions import Action, BindPod, RecordEvent, WriteBeforeBind
+from scheduler_core.actions import Action, BindPod, WriteBeforeBind
 from scheduler_core.clock import Clock
-from scheduler_core.events import ObjectChanged, PreBindAnswered, TimeReached
+from scheduler_core.events import ObjectChanged, PreBindAnswered
 from scheduler_core.objects.kinds import parse
 from scheduler_core.plugins import default_configuration
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler
 from tests.scheduler_core.plugins.storage_clusters import (
-    HOSTNAME,
     claim_manifest,
     class_manifest,
-    expression,
     mount,
     node_manifest,
     pod_manifest,
@@ -72,23 +70,6 @@ def site() -> Site:
     return Site()
 
 
-def local_volume() -> dict[str, Any]:
-    terms = [{"matchExpressions": [expression(HOSTNAME, "n2")]}]
-    return volume_manifest("pv", size="2Gi", local={"path": "/d"}, terms=terms)
-
-
-def test_a_pod_is_bound_once_its_claim_is(site: Site) -> None:
-    site.put(class_manifest("wait", "kubernetes.io/no-provisioner"))
-    site.put(local_volume())
-    action = site.begin()
-    assert action.node_name == "n2"
-    assert [item["kind"] for item in action.writes] == ["PersistentVolume"]
-    assert site.write(action) == []
-    (bind,) = site.put(claim_manifest("c0", bound_to="pv"))
-    assert isinstance(bind, BindPod)
-    assert bind.node_name == "n2"
-
-
 def test_a_volume_is_provisioned_for_the_chosen_node(site: Site) -> None:
     action = site.begin()
     (claim,) = action.writes
@@ -98,22 +79,6 @@ def test_a_volume_is_provisioned_for_the_chosen_node(site: Site) -> None:
     annotations = claim["metadata"]["annotations"]
     (bind,) = site.put(claim_manifest("c0", bound_to="made", annotations=annotations))
     assert isinstance(bind, BindPod)
-
-
-def test_a_volume_that_never_comes_is_waited_for_ten_minutes(site: Site) -> None:
-    action = site.begin()
-    assert site.write(action) == []
-    deadline_ns = 600 * 10**9
-    assert site.scheduler.next_deadline_ns() is not None
-    site.clock.move_to(deadline_ns - 1)
-    assert site.scheduler.handle(TimeReached()) == []
-    site.clock.move_to(deadline_ns)
-    actions = site.scheduler.handle(TimeReached())
-    (event,) = [action for action in actions if isinstance(action, RecordEvent)]
-    assert event.message == (
-        'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
-    )
-    assert site.scheduler.bindings == {}
 
 
 def test_a_pod_that_is_deleted_meanwhile_gives_its_volume_back(site: Site) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import sys
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.cluster.cache import AssumedPod, Cache
-from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import ContainerImage, Node
 from scheduler_core.objects.pod import HostPort
 from tests.scheduler_core.plugins.shared_domain_clusters import RandomCluster
@@ -125,10 +123,3 @@ def test_a_copy_is_the_same_and_changes_by_itself(seed: int, data: st.DataObject
     for name in copy.node_order()[:1]:
         copy.remove_node(name)
     assert contents(original) == before
-
-
-def test_a_pod_keeps_its_values_without_their_names() -> None:
-    pods = [
-        parse({"kind": "Pod", "metadata": {"name": name}, "spec": {"containers": []}}).typed for name in "ab"
-    ]
-    assert sys.getsizeof(pods[1].__dict__) < 400

@@ -10,12 +10,11 @@ from scheduler_core.cluster import matching as matching_module
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.carriers import Stance
 from scheduler_core.cluster.selection import PodSelector
-from scheduler_core.objects.labels import EVERYTHING, selector_from_labels
+from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.thresholds import Thresholds
-from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, ZONE
+from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
@@ -49,54 +48,6 @@ def test_a_namespace_that_changes_its_labels_changes_what_its_selector_selects()
     assert cache.matching.selection(parts).column[0] == 2
 
 
-def test_a_namespace_that_changes_its_labels_changes_which_carried_terms_are_about_its_pods() -> None:
-    cache = Cache()
-    cache.set_node(node("n1", **{ZONE: "a"}))
-    team(cache, "ns1", "y")
-    term = {
-        "topologyKey": ZONE,
-        "labelSelector": {"matchLabels": {"app": "web"}},
-        "namespaceSelector": {"matchLabels": {"team": "x"}},
-    }
-    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    cache.add_pod(web("p1", "n1", affinity=affinity))
-    class_id = cache.pods.class_of(web("p2", "", "ns1"))
-    carriers = cache.matching.carriers
-    assert carriers.about(Stance.REQUIRES_ABSENCE, class_id) == []
-    team(cache, "ns1", "x")
-    (carrier,) = carriers.about(Stance.REQUIRES_ABSENCE, class_id)
-    assert carrier.counts().by_domain.tolist() == [1]
-    cache.remove_pod("default/p1")
-    assert carriers.about(Stance.REQUIRES_ABSENCE, class_id) == []
-
-
-def test_pods_of_a_node_that_is_gone_count_in_no_domain() -> None:
-    cache = Cache()
-    cache.set_node(node("n1", **{ZONE: "a"}))
-    cache.set_node(node("n2", **{ZONE: "b"}))
-    cache.add_pod(web("p1", "n1"))
-    cache.add_pod(web("p2", "n3"))
-    selection = cache.matching.selection((WEB,))
-    assert selection.counts(cache.matching.topology.domains(ZONE)).total == 1
-    cache.remove_node("n1")
-    assert selection.counts(cache.matching.topology.domains(ZONE)).total == 0
-    cache.set_node(node("n1", **{ZONE: "b"}))
-    cache.set_node(node("n3", **{ZONE: "b"}))
-    assert selection.counts(cache.matching.topology.domains(ZONE)).by_domain.tolist() == [0, 2]
-
-
-def test_many_pods_are_counted_as_few_are() -> None:
-    cache = Cache()
-    for name in ("n1", "n2"):
-        cache.set_node(node(name))
-    for number in range(Thresholds().matched_pods + 1):
-        cache.add_pod(web(f"p{number}", "n1"))
-    cache.add_pod(web("other", "n2", "ns1"))
-    everywhere = PodSelector(WEB.selector, (), EVERYTHING)
-    assert cache.matching.selection((WEB,)).column[:2].tolist() == [Thresholds().matched_pods + 1, 0]
-    assert cache.matching.selection((everywhere,)).column[:2].tolist() == [Thresholds().matched_pods + 1, 1]
-
-
 def test_selections_not_asked_for_are_dropped_and_counted_afresh_when_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -112,20 +63,6 @@ def test_selections_not_asked_for_are_dropped_and_counted_afresh_when_asked_for_
     again = cache.matching.selection((WEB,))
     assert again is not first
     assert again.column[0] == 1
-
-
-def test_terms_no_pod_carries_any_more_are_dropped() -> None:
-    cache = Cache()
-    cache.set_node(node("n1"))
-    for number in range(2000):
-        term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": str(number)}}}
-        affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-        pod = web("p", "n1", affinity=affinity)
-        cache.add_pod(pod)
-        cache.remove_pod(pod.uid)
-    carriers = cache.matching.carriers
-    assert len(carriers._all) <= 512
-    assert sum(map(len, carriers._by_anchor[Stance.REQUIRES_ABSENCE].values())) == len(carriers._all)
 
 
 def test_no_term_of_a_new_pod_is_dropped_while_its_others_are_made() -> None:

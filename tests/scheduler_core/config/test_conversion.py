@@ -47,18 +47,6 @@ def test_every_removed_version_is_refused_with_its_end_and_converted(version: st
     assert lost == []
 
 
-def test_v1beta3_differs_in_the_version_line_alone() -> None:
-    profile = {
-        "schedulerName": "s",
-        "plugins": {"multiPoint": {"disabled": [{"name": "NodePorts"}]}},
-        "pluginConfig": [{"name": "NodeResourcesFit", "args": {"ignoredResources": ["example.com/a"]}}],
-    }
-    document = old("v1beta3", profiles=[profile], percentageOfNodesToScore=40)
-    found = convert(document, REGISTRY.catalog)
-    assert found.document == document | {"apiVersion": API_VERSION}
-    assert [change.field for change in found.changes] == ["apiVersion"]
-
-
 def test_default_weights_of_then_are_kept() -> None:
     loaded, words, _ = converted(old("v1beta2"))
     weights = loaded.plans[0].weights
@@ -93,40 +81,6 @@ def test_resource_scores_become_a_strategy(name: str, args: dict[str, Any], stra
     assert [(one.name, one.weight) for one in scoring.scoring_strategy.resources] == [("cpu", 3)]
     assert f"scoring strategy {strategy}" in words["profiles[0].plugins.score.enabled[0]"]
     assert lost == []
-
-
-def test_one_strategy_scores_and_the_others_are_named() -> None:
-    enabled = [{"name": "NodeResourcesMostAllocated"}, {"name": "RequestedToCapacityRatio"}]
-    _, words, lost = converted(old("v1beta1", profiles=one_profile(score={"enabled": enabled})))
-    assert lost == ["profiles[0].plugins.score.enabled[1]", "profiles[0].plugins.score"]
-    assert "MostAllocated" in words["profiles[0].plugins.score.enabled[1]"]
-
-
-def test_no_resource_score_at_all() -> None:
-    score = {"disabled": [{"name": "NodeResourcesLeastAllocated"}]}
-    loaded, _, _ = converted(old("v1beta1", profiles=one_profile(score=score)))
-    assert "NodeResourcesFit" not in loaded.plans[0].weights
-
-
-def test_retired_plugins_are_named_with_what_to_do() -> None:
-    plugins = {
-        "filter": {"enabled": [{"name": "NodeLabel"}], "disabled": [{"name": "EBSLimits"}]},
-        "score": {"enabled": [{"name": "NodePreferAvoidPods", "weight": 10000}, {"name": "ImageLocality"}]},
-    }
-    profile = {"plugins": plugins, "pluginConfig": [{"name": "NodeLabel", "args": {"presentLabels": ["a"]}}]}
-    document = old("v1beta1", profiles=[profile])
-    loaded, words, lost = converted(document)
-    assert lost == [
-        "profiles[0].plugins.filter.enabled[0]",
-        "profiles[0].plugins.score.enabled[0]",
-        "profiles[0].pluginConfig[0]",
-    ]
-    assert "addedAffinity" in words["profiles[0].plugins.filter.enabled[0]"]
-    assert "PreferNoSchedule" in words["profiles[0].plugins.score.enabled[0]"]
-    assert "NodeLabel" not in loaded.plans[0].plugin_names
-    with pytest.raises(ConfigurationError) as refused:
-        load_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]})
-    assert "addedAffinity" in str(refused.value.errors)
 
 
 def test_v1alpha1_had_one_profile_and_other_points() -> None:
@@ -177,13 +131,6 @@ def test_unreserve_is_part_of_reserve_and_extenders_were_read_in_any_case() -> N
         3_000_000_000,
     )
     assert "enableHTTPS" in words["extenders"]
-
-
-def test_what_is_wrong_otherwise_is_still_refused() -> None:
-    document = old("v1beta2", profiles=[{"plugins": {"filter": {"enabled": [{"name": "Absent"}]}}}], wrong=1)
-    with pytest.raises(ConfigurationError) as refused:
-        load_configuration(convert(document, REGISTRY.catalog).document)
-    assert [one.field for one in refused.value.errors] == ["wrong"]
 
 
 def test_plugins_of_scheduler_plugins_are_said_to_be_another_programs() -> None:

@@ -13,11 +13,10 @@ from scheduler_core.config.decode import decode_configuration
 from scheduler_core.config.defaults import with_defaults
 from scheduler_core.config.load import configuration_from
 from scheduler_core.config.wire import encode
-from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
+from scheduler_core.plugins import REGISTRY, load_configuration
 from tests.tables import table
 
 CATALOG = REGISTRY.catalog
-DEFAULTS = [name for name, _ in CATALOG.defaults]
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -88,14 +87,6 @@ def _without_args(configuration: Any) -> dict[str, Any]:
     return document
 
 
-def test_without_a_file_the_default_profile_runs_all_in_tree_plugins() -> None:
-    plan = default_configuration().plans[0]
-    assert plan.scheduler_name == "default-scheduler"
-    assert sorted(plan.plugin_names) == sorted(DEFAULTS)
-    assert plan.weights["TaintToleration"] == 3
-    assert plan.plugins["postFilter"] == ("DynamicResources", "DefaultPreemption")
-
-
 def test_the_default_set_is_v1_34s_in_its_order() -> None:
     # Source: pkg/scheduler/apis/config/v1/default_plugins.go, v1.34
     assert CATALOG.defaults == (
@@ -119,16 +110,6 @@ def test_the_default_set_is_v1_34s_in_its_order() -> None:
         ("ImageLocality", 1),
         ("DefaultBinder", 0),
     )
-
-
-def test_a_default_enabled_again_is_replaced_in_its_place() -> None:
-    document = {
-        **HEAD,
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "NodeAffinity", "weight": 9}]}}}],
-    }
-    plan = load_configuration(document).plans[0]
-    assert list(plan.weights)[:3] == ["TaintToleration", "NodeAffinity", "NodeResourcesFit"]
-    assert plan.weights["NodeAffinity"] == 9
 
 
 def test_a_whole_float_in_yaml_is_an_integer_and_in_json_an_error() -> None:

@@ -91,8 +91,3 @@ def test_a_mutated_document_loads_or_names_its_fields(document: dict[str, Any]) 
         else:
             outcomes.append(repr(loaded.plans))
     assert outcomes[0] == outcomes[1]
-
-
-def test_the_documents_it_starts_from_load() -> None:
-    assert load_configuration(CONFIGURATION).plans[0].weights["ImageLocality"] == 2
-    assert load_configuration(POLICY).untranslated[0].name == "r"

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.errors import DecodeError
 from scheduler_core.plugins import load_configuration
 from tests.tables import table
 
@@ -115,17 +114,3 @@ def test_a_policy_of_each_release_is_read_whole(release: str) -> None:
         )
     else:
         assert not loaded.configuration.extenders
-
-
-def test_a_key_no_release_knew_is_still_refused() -> None:
-    extender = {"urlPrefix": "http://e.test", "tlsConfig": {"Insecurity": True}, "FILTERVERBS": "f"}
-    with pytest.raises(DecodeError) as caught:
-        load_configuration({"kind": "Policy", "apiVersion": "v1", "extenders": [extender]})
-    fields = {error.field for error in caught.value.errors}
-    assert fields == {"extenders[0].tlsConfig.Insecurity", "extenders[0].FILTERVERBS"}
-
-
-def test_a_file_without_a_kind_is_told_that_there_are_policies() -> None:
-    with pytest.raises(DecodeError) as caught:
-        load_configuration({"predicates": [{"name": "HostName"}]})
-    assert "kind: Policy" in caught.value.errors[0].detail

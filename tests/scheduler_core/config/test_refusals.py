@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.config.catalog import PluginSpec
-from scheduler_core.errors import ConfigurationError, ConstructionError, DecodeError, FieldError
+from scheduler_core.errors import ConfigurationError, FieldError
 from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.releases import RELEASES
 from scheduler_core.schema.tables import table_of
@@ -42,61 +42,6 @@ def test_a_refusal_names_the_field_and_says_why(row: dict[str, Any]) -> None:
     error = refused(row["document"])
     assert row["field"] in fields_of(error)
     assert row["words"] in str(error)
-
-
-def test_several_unknown_fields_are_named_at_once() -> None:
-    error = refused(plugins(prefilter={}) | {"algorithmSource": 1})
-    assert isinstance(error, DecodeError)
-    assert error.kind == "strict"
-    assert fields_of(error) == ["algorithmSource", "profiles[0].plugins.prefilter"]
-
-
-def test_a_wrong_type_outranks_an_unknown_field_and_both_are_named() -> None:
-    error = refused({**HEAD, "parallelism": "many", "nonsense": 1})
-    assert isinstance(error, DecodeError)
-    assert error.kind == "other"
-    assert fields_of(error) == ["parallelism", "nonsense"]
-
-
-def test_what_would_crash_the_real_program_is_marked() -> None:
-    strategy = {"scoringStrategy": {"type": "RequestedToCapacityRatio"}}
-    error = refused(profile(pluginConfig=[{"name": "NodeResourcesFit", "args": strategy}]))
-    assert isinstance(error, ConstructionError)
-    assert error.panic
-
-
-def test_a_negative_weight_is_refused_even_where_no_total_overflows() -> None:
-    names = ["PrioritySort", "DefaultBinder"]
-    enabled = [{"name": name} for name in names] + [{"name": "ImageLocality", "weight": -1}]
-    error = refused(plugins(multiPoint={"disabled": [{"name": "*"}], "enabled": enabled}))
-    assert fields_of(error) == ["profiles[0].plugins.multiPoint.enabled[2].weight"]
-
-
-def test_a_weight_where_nothing_is_scored_does_not_matter() -> None:
-    document = plugins(filter={"enabled": [{"name": "NodeAffinity", "weight": -7}]})
-    assert load_configuration(document).plans[0].weights["NodeAffinity"] == 2
-
-
-def test_retired_plugins_exist_only_for_who_registers_them() -> None:
-    document = plugins(
-        filter={"enabled": [{"name": "EBSLimits"}]}, score={"enabled": [{"name": "NodeLabel"}]}
-    )
-    error = refused(document)
-    assert fields_of(error) == ["profiles[0].plugins.filter.enabled[0]"]
-    plan = load_configuration(document, registry=REGISTRY.with_retired()).plans[0]
-    assert plan.plugins["filter"][-1] == "EBSLimits"
-    assert plan.weights["NodeLabel"] == 1
-
-
-def test_a_plugin_from_outside_the_tree_runs_where_it_says_it_can() -> None:
-    registry = CATALOG.plus(PluginSpec("Approval", ("permit", "score")))
-    config = [{"name": "Approval", "args": {"timeout": "5m"}}]
-    document = profile(plugins={"multiPoint": {"enabled": [{"name": "Approval"}]}}, pluginConfig=config)
-    plan = load_configuration(document, registry=registry).plans[0]
-    assert plan.plugins["permit"] == ("Approval",)
-    assert plan.weights["Approval"] == 1
-    assert plan.args["Approval"] == {"timeout": "5m"}
-    assert "Approval" in str(refused(document))
 
 
 def test_profiles_that_sort_the_queue_differently_are_refused() -> None:

@@ -106,17 +106,6 @@ def test_a_restored_cluster_goes_on_with_its_devices(release: str) -> None:
     assert sentences(simulation) == sentences(restored)
 
 
-def test_a_class_stands_behind_a_resource_where_the_release_lets_it() -> None:
-    told = {}
-    for release in RELEASES:
-        simulation = cluster(release)
-        pod(simulation, "p", gpu="1")
-        simulation.run_until_idle()
-        [told[release]] = sentences(simulation)
-    assert "2 Insufficient example.com/gpu" in told["1.34"]
-    assert told["1.36"] == "default/p bound to b: the only feasible node of 2."
-
-
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("chosen", [None, {}, {"driver": "gpu.x", "pool": "b", "device": "d0"}])
 def test_a_rule_taints_devices_where_its_gate_is_on(release: str, chosen: dict[str, str] | None) -> None:
@@ -165,10 +154,6 @@ def test_expressions_read_as_kubernetes_reads_them(expression: str, matches: boo
 def test_an_expression_that_fails_says_why(expression: str, words: str) -> None:
     with pytest.raises(DeviceSelectorError, match=words):
         compiled(expression).matches(device())
-
-
-def test_a_claim_without_a_spec_asks_for_nothing() -> None:
-    assert claim_from({"metadata": {"name": "c"}}).requests == ()
 
 
 def counted_slices(driver: str, total: str, **taken: dict[str, str]) -> list[Any]:
@@ -229,16 +214,3 @@ def test_an_overdrawn_counter_blocks_every_device_of_its_pool_that_takes_of_any_
     assert given(counted_slices("a.x", "8", **devices), allocated, "a.x") == ["other"]
     # The pool was given less memory after `big` was allocated.
     assert given(counted_slices("a.x", "4", **devices), allocated, "a.x") == ["plain"]
-
-
-def test_drivers_whose_pools_have_one_name_share_the_counters_of_the_first() -> None:
-    slices = [*counted_slices("a.x", "16", one={"mem": "1"}), *counted_slices("b.x", "4", large={"mem": "8"})]
-    assert given(slices, set(), "b.x") is None
-    assert given(slices, set(), "a.x", "b.x") == ["one", "large"]
-
-
-def test_from_1_36_3_a_refused_device_gives_back_the_counters_it_had_taken() -> None:
-    slices = counted_slices("a.x", "8", tainted={"mem": "8"}, free={"mem": "8"})
-    slices[1].document["devices"][0]["taints"] = [{"key": "broken", "effect": "NoSchedule"}]
-    assert given(slices, set(), "a.x", release="1.36") is None
-    assert given(slices, set(), "a.x", release="1.36.3") == ["free"]

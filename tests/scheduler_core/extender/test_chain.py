@@ -15,7 +15,6 @@ from scheduler_core.extender.chain import (
     parse_bind_answer,
 )
 from scheduler_core.extender.transport import ExtenderAnswer, no_transport
-from scheduler_core.framework.status import Code
 from scheduler_core.plugins import load_configuration
 from tests.scheduler_core.extender.builders import (
     URL,
@@ -35,12 +34,6 @@ from tests.tables import table
 NODES = [make_node(name) for name in ("n1", "n2", "n3")]
 
 
-def filtered(answer: Any, **fields: Any) -> ExtenderFilterResult:
-    """What one extender's filter answer leaves of three nodes."""
-    answers = Answers({f"{URL}/f": answer})
-    return make_chain(answers, extender(filterVerb="f", **fields)).filter_nodes(make_pod(), NODES)
-
-
 def names(result: ExtenderFilterResult) -> list[str]:
     return [candidate.node.name for candidate in result.candidates]
 
@@ -58,79 +51,11 @@ def test_managed_fields_and_the_kind_stay_at_home() -> None:
     assert not {"kind", "apiVersion"} & sent.keys()
 
 
-def test_a_node_in_neither_the_result_nor_a_failed_map_vanishes() -> None:
-    result = filtered({"NodeNames": ["n1"], "FailedNodes": {"n2": "busy"}})
-    assert names(result) == ["n1"]
-    assert result.failed == {"n2": (Code.Unschedulable, "busy")}
-
-
-def test_failed_and_unresolvable_wins_over_failed() -> None:
-    result = filtered({"FailedNodes": {"n1": "a"}, "FailedAndUnresolvableNodes": {"n1": "b"}})
-    assert result.failed == {"n1": (Code.UnschedulableAndUnresolvable, "b")}
-
-
-def test_a_name_said_twice_counts_twice() -> None:
-    assert names(filtered({"NodeNames": ["n2", "n2"]})) == ["n2", "n2"]
-
-
-def test_a_transport_error_is_the_error() -> None:
-    assert filtered(ExtenderAnswer(error="connection refused")).error == "connection refused"
-
-
-def test_an_ignorable_extender_that_fails_leaves_everything_as_it_was() -> None:
-    for answer in (
-        ExtenderAnswer(500),
-        "{nope",
-        {"Error": "x"},
-        {"NodeNames": ["zz"]},
-        ExtenderAnswer(error="x"),
-    ):
-        result = filtered(answer, ignorable=True)
-        assert result.error is None
-        assert names(result) == ["n1", "n2", "n3"]
-        assert result.calls[0].error is not None
-        assert result.calls[0].ignored
-
-
-def test_a_failed_call_says_so_in_the_trace() -> None:
-    answer = ExtenderAnswer(500, "boom", duration_ns=1_500_000)
-    told = filtered(answer).calls[0].explain()
-    assert (told["url"], told["verb"], told["answer"], told["status"]) == (f"{URL}/f", "filter", "boom", 500)
-    assert told["durationMs"] == 1.5
-    assert told["error"] == f"failed f with extender at URL {URL}/f, code 500"
-
-
-def test_ignorable_extenders_are_asked_after_all_others_and_see_what_is_left() -> None:
-    answers = Answers({"http://x/f": {"NodeNames": ["n3"]}, "http://y/f": {"NodeNames": ["n2", "n3"]}})
-    chain = make_chain(
-        answers,
-        extender("http://x/", filterVerb="f", ignorable=True),
-        extender("http://y", filterVerb="f"),
-    )
-    result = chain.filter_nodes(make_pod(), NODES)
-    assert answers.urls == ["http://y/f", "http://x/f"]
-    assert [request.body["NodeNames"] for request in answers.requests] == [["n1", "n2", "n3"], ["n2", "n3"]]
-    assert [request.extender_index for request in answers.requests] == [1, 0]
-    assert names(result) == ["n3"]
-
-
 def test_no_extender_is_asked_about_no_nodes() -> None:
     answers = Answers({"http://x/f": {}})
     chain = make_chain(answers, extender("http://x", filterVerb="f"), extender("http://y", filterVerb="f"))
     assert names(chain.filter_nodes(make_pod(), NODES)) == []
     assert answers.urls == ["http://x/f"]
-
-
-def test_an_extender_is_sent_on_what_another_answered_with_kind_and_all() -> None:
-    answered = {**node_manifest("zz"), "nonsense": 1}
-    answers = Answers({"http://x/f": {"nodes": {"Items": [answered]}}, "http://y/f": {}})
-    fields = {"filterVerb": "f", "nodeCacheCapable": False}
-    chain = make_chain(answers, extender("http://x", **fields), extender("http://y", **fields))
-    chain.filter_nodes(make_pod(), NODES)
-    (sent,) = answers.requests[1].body["Nodes"]["items"]
-    assert sent["kind"] == "Node"
-    assert sent["metadata"] == {"name": "zz"}
-    assert "nonsense" not in sent
 
 
 # ---- who is interested
@@ -167,34 +92,6 @@ def test_timeouts_and_tls_go_with_the_request() -> None:
 
 
 # ---- prioritize
-
-
-def test_scores_are_multiplied_by_weight_and_ten_and_not_clamped() -> None:
-    answer = [{"Host": "n1", "Score": 100}, {"host": "n2", "score": -50}, {"Host": "zz", "Score": 3}]
-    answers = Answers({f"{URL}/p": answer})
-    chain = make_chain(answers, extender(prioritizeVerb="p", weight=2))
-    scores = chain.prioritize(make_pod(), chain.filter_nodes(make_pod(), NODES).candidates)
-    assert scores.total == {"n1": 2000, "n2": -1000, "zz": 60}
-    assert scores.by_extender == [(URL, {"n1": 2000, "n2": -1000, "zz": 60})]
-
-
-def test_prioritize_calls_go_out_together_and_errors_cost_only_their_own_scores() -> None:
-    answers = Answers({"http://x/p": ExtenderAnswer(500), "http://y/p": [{"Host": "n1", "Score": 4}]})
-    chain = make_chain(
-        answers, extender("http://x", prioritizeVerb="p"), extender("http://y", prioritizeVerb="p", weight=3)
-    )
-    scores = chain.prioritize(make_pod(), chain.filter_nodes(make_pod(), NODES).candidates)
-    assert [[request.url for request in batch] for batch in answers.batches] == [["http://x/p", "http://y/p"]]
-    assert scores.total == {"n1": 120}
-    assert [call.ignored for call in scores.calls] == [True, False]
-
-
-def test_a_host_named_twice_is_scored_twice_and_sums_wrap_around() -> None:
-    big = 2**63 - 1
-    answer = [{"Host": "n1", "Score": 1}, {"Host": "n1", "Score": 2}, {"Host": "n2", "Score": big}]
-    chain = make_chain(Answers({f"{URL}/p": answer}), extender(prioritizeVerb="p"))
-    scores = chain.prioritize(make_pod(), chain.filter_nodes(make_pod(), NODES).candidates)
-    assert scores.total == {"n1": 30, "n2": -10}
 
 
 # ---- preempt

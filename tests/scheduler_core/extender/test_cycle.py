@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scheduler_core.cli.conformance import read_cases
-from scheduler_core.cli.conformance_cycles import decision_body, run_wire_case
+from scheduler_core.cli.conformance_cycles import decision_body
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from tests.scheduler_core.extender.builders import (
     URL,
@@ -20,39 +17,8 @@ from tests.scheduler_core.extender.builders import (
     pod_manifest,
 )
 
-CASES = list(read_cases(Path(__file__).parents[1] / "conformance/data/extender-wire.jsonl.gz"))
-
 THREE = [node_manifest(name) for name in ("n1", "n2", "n3")]
 ALL = {"NodeNames": ["n1", "n2", "n3"]}
-
-
-def test_a_request_that_differs_is_reported() -> None:
-    case = json.loads(json.dumps(CASES[0]))
-    case["expect"]["requests"][0]["body"]["NodeNames"] = ["n1"]
-    assert [difference.key for difference in run_wire_case(case)] == ["requests[0].body.NodeNames"]
-
-
-def test_words_of_a_library_may_differ_but_not_that_there_is_an_error() -> None:
-    (case,) = [case for case in CASES if case["name"] == "extender-wire/filter-invalid-json"]
-    case = json.loads(json.dumps(case))
-    case["expect"]["error"] = None
-    assert "error" in [difference.key for difference in run_wire_case(case)]
-
-
-def test_a_failure_ends_the_cycle_without_preemption() -> None:
-    answers = Answers({f"{URL}/f": ExtenderAnswer(500)})
-    cluster = make_cluster(answers, THREE, extender(filterVerb="f"))
-    decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
-    assert decision.error == f"failed f with extender at URL {URL}/f, code 500"
-    assert (decision.node_name, decision.fit_error, decision.post_filter) == (None, None, None)
-    assert decision.n_feasible == 0
-
-
-def test_the_extender_counts_as_rejecting_when_it_took_a_node() -> None:
-    for said, rejecting in ((["n1", "n2", "n3"], ()), (["n1"], ("Extender",))):
-        cluster = make_cluster(Answers({f"{URL}/f": {"NodeNames": said}}), THREE, extender(filterVerb="f"))
-        decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
-        assert decision.attempt.rejecting_plugins() == rejecting
 
 
 def test_a_failed_node_that_is_unknown_counts_in_the_message() -> None:
@@ -60,14 +26,6 @@ def test_a_failed_node_that_is_unknown_counts_in_the_message() -> None:
     cluster = make_cluster(Answers({f"{URL}/f": answer}), THREE, extender(filterVerb="f"))
     decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
     assert decision.fit_error == "0/3 nodes are available: 2 busy."
-
-
-def test_a_node_both_passed_and_failed_is_feasible_and_says_why_not() -> None:
-    answer = {"NodeNames": ["n1", "n2"], "FailedNodes": {"n1": "busy"}}
-    cluster = make_cluster(Answers({f"{URL}/f": answer}), THREE, extender(filterVerb="f"))
-    body = decision_body(cluster.schedule(cluster.pending_pod(pod_manifest("p"))))
-    assert body["feasible"] == ["n1", "n2"]
-    assert body["filter"]["n1"]["reasons"] == ["busy"]
 
 
 def test_a_nominated_node_is_asked_about_alone_and_then_with_all() -> None:
@@ -95,14 +53,6 @@ def test_an_error_about_the_nominated_node_is_passed_over() -> None:
     assert decision.n_feasible == 3
 
 
-def test_the_trace_holds_what_each_extender_added() -> None:
-    answers = Answers({f"{URL}/p": [{"Host": "n3", "Score": 7}]})
-    cluster = make_cluster(answers, THREE, extender(prioritizeVerb="p"))
-    decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
-    assert decision.node_name == "n3"
-    assert decision.extender_scores == [(URL, {"n3": 70})]
-
-
 def test_node_objects_out_of_an_answer_leave_no_trace_in_the_cluster() -> None:
     zone = "topology.kubernetes.io/zone"
     objects = [
@@ -128,13 +78,3 @@ def test_node_objects_out_of_an_answer_leave_no_trace_in_the_cluster() -> None:
     assert first.ties == second.ties
     # Labels of guests are gone from the columns, too.
     assert set(np.unique(nodes.label_column(zone)[64:])) == {-1}
-
-
-def test_one_answered_node_is_taken_without_scoring() -> None:
-    answers = Answers({f"{URL}/f": {"Nodes": {"items": [node_manifest("zz")]}}})
-    cluster = make_cluster(
-        answers, THREE, extender(filterVerb="f", nodeCacheCapable=False, prioritizeVerb="p")
-    )
-    decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
-    assert decision.node_name == "zz"
-    assert answers.urls == [f"{URL}/f"]

@@ -37,36 +37,6 @@ def told(given: list[dict[str, str]]) -> dict[str, tuple[str, str]]:
     return {point["point"]: (point["state"], point["detail"]) for point in given}
 
 
-def test_a_bound_pod_went_through_every_point() -> None:
-    strip = decided(node("n1", "2"), node("n2", "2"), pod("p"))
-    assert strip["Filter"] == ("done", "2 → 2 nodes")
-    assert strip["PostFilter"] == ("skipped", "not needed")
-    assert strip["Score"] == ("done", "2 nodes") and strip["NormalizeScore"][1].startswith("best ")
-    assert strip["Permit"] == ("done", "no wait") and strip["PostBind"][0] == "done"
-
-
-def test_one_feasible_node_is_not_scored() -> None:
-    strip = decided(node("n1", "2"), node("n2", cpu="500m"), pod("p"))
-    assert {strip[name] for name in ("PreScore", "Score", "NormalizeScore")} == {
-        ("skipped", "one feasible node")
-    }
-    assert strip["Reserve"] == ("done", "on n1")
-
-
-def test_a_pod_that_fits_nowhere_stops_at_filter() -> None:
-    strip = decided(node("n1", "2"), pod("p", cpu="64"))
-    assert strip["Filter"] == ("failed", "1 → 0 node")
-    assert strip["PostFilter"] == ("failed", "no help")
-    assert strip["PreScore"][0] == strip["PostBind"][0] == "not reached"
-
-
-def test_preemption_acts_at_post_filter() -> None:
-    running = pod("low", cpu="2", nodeName="n1", priority=0)
-    strip = decided(node("n1", "2"), running, pod("high", cpu="2", priority=10))
-    assert strip["Filter"][0] == "failed"
-    assert strip["PostFilter"] == ("acted", "→ n1")
-
-
 def test_a_rejection_in_pre_filter_reaches_no_filter() -> None:
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "missing"}}]
     strip = decided(node("n1", "2"), pod("p", volumes=volumes))

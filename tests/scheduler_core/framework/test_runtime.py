@@ -10,18 +10,17 @@ import pytest
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.errors import ConfigurationError, PluginDeclarationError
+from scheduler_core.errors import PluginDeclarationError
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
     Plugin,
     PreFilterPlugin,
     PreFilterResult,
-    ScorePlugin,
 )
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import build_profiles
-from scheduler_core.framework.status import Code, Status, Verdicts
+from scheduler_core.framework.status import Verdicts
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
@@ -88,32 +87,12 @@ class NarrowsElsewhere(Narrows):
     names: ClassVar[tuple[str, ...]] = ("n2",)
 
 
-class Refuses(PreFilterPlugin[None]):
-    name: ClassVar[str] = "Refuses"
-
-    def pre_filter(self, pod: Any, snapshot: Any) -> PreFilterResult[None]:
-        return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, ("not today",)))
-
-
-class ScoresTooHigh(ScorePlugin[None]):
-    name: ClassVar[str] = "ScoresTooHigh"
-
-    def score(self, state: None, pod: Any, nodes: Any, rows: Any) -> Any:
-        return np.full(len(rows), 101, np.int64)
-
-
 def test_a_plugin_that_raises_fails_the_cycle_under_its_name() -> None:
     decision = decide(Raises, points={"Raises": ("filter",)})
     assert decision.failed_plugin == "Raises"
     assert decision.error == 'running "Raises" filter plugin: ZeroDivisionError: a bug'
     assert decision.node_name is None
     assert decision.post_filter is None
-
-
-def test_pre_filter_narrows_the_nodes_to_those_it_names() -> None:
-    decision = decide(Narrows, points={"Narrows": ("preFilter", "filter")})
-    assert decision.node_name == "n1"
-    assert decision.n_feasible == 1
 
 
 def test_two_plugins_that_agree_on_no_node_reject_the_pod_together() -> None:
@@ -127,40 +106,9 @@ def test_two_plugins_that_agree_on_no_node_reject_the_pod_together() -> None:
     )
 
 
-def test_a_rejection_by_pre_filter_is_the_whole_message() -> None:
-    decision = decide(Refuses, points={"Refuses": ("preFilter",)})
-    assert decision.fit_error == "0/3 nodes are available: not today."
-
-
-def test_a_score_out_of_range_is_an_error_that_names_plugin_and_value() -> None:
-    decision = decide(ScoresTooHigh, points={"ScoresTooHigh": ("score",)})
-    assert decision.error is not None
-    assert decision.error.startswith('plugin "ScoresTooHigh" returns an invalid score 101')
-
-
-def test_a_cluster_without_nodes_is_upstreams_own_error() -> None:
-    decision = decide(points={}, n_nodes=0)
-    assert decision.error == "no nodes available to schedule pods"
-
-
 def test_a_name_is_registered_once() -> None:
     registry = Registry([Raises])
     with pytest.raises(PluginDeclarationError, match="a plugin named Raises already exists"):
         registry.plus([Narrows, Raises])
     assert list(registry.plus([Narrows])) == ["Raises", "Narrows"]
     assert list(registry) == ["Raises"]
-
-
-def test_a_configuration_that_names_an_unknown_plugin_is_refused_before_anything_runs() -> None:
-    with pytest.raises(ConfigurationError):
-        decide(points={}, n_nodes=1) and load_configuration(
-            {
-                **API,
-                "profiles": [
-                    {
-                        "schedulerName": "default-scheduler",
-                        "plugins": {"filter": {"enabled": [{"name": "Nowhere"}]}},
-                    }
-                ],
-            }
-        )

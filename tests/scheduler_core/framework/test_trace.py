@@ -34,12 +34,6 @@ def test_bytes_of_another_format_are_refused_by_number() -> None:
         CycleTrace.from_bytes(zlib.compress(bytes([9, 0, 0, 0, 0])))
 
 
-def test_the_digest_is_of_what_was_decided_and_of_nothing_else() -> None:
-    first = CycleTrace(**SUMMARY | {"engine": "0.1"})
-    assert first.digest == CycleTrace(**SUMMARY | {"engine": "0.2", "best_total": 599}).digest
-    assert first.digest != CycleTrace(**SUMMARY | {"node": "n2"}).digest
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -12,9 +12,6 @@ from scheduler_core.cli.conformance_values import run_selector_case
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import (
-    EVERYTHING,
-    NOTHING,
-    Requirement,
     label_selector_from,
     parse_field_selector_text,
     parse_label_selector_text,
@@ -45,23 +42,6 @@ def test_a_selector_case_of_unknown_kind_is_not_passed_over() -> None:
         run_selector_case({"kind": "other", "selector": None, "expect": {}})
 
 
-def test_an_absent_selector_matches_nothing_and_an_empty_one_everything() -> None:
-    assert label_selector_from(None) is NOTHING
-    assert label_selector_from({}) is EVERYTHING
-    assert label_selector_from({"matchLabels": None, "matchExpressions": []}) is EVERYTHING
-    assert not NOTHING.matches({"app": "a"})
-    assert EVERYTHING.matches({})
-    assert (NOTHING.is_nothing, NOTHING.is_everything) == (True, False)
-    assert (EVERYTHING.is_nothing, EVERYTHING.is_everything) == (False, True)
-    assert str(NOTHING) == str(EVERYTHING) == ""
-
-
-def test_nothing_with_more_requirements_is_still_nothing() -> None:
-    requirement = Requirement("app", "exists")
-    assert NOTHING.add([requirement]) is NOTHING
-    assert str(selector_from_labels({"tier": "b"}).add([requirement])) == "app,tier=b"
-
-
 @pytest.mark.parametrize(
     ("document", "path", "message"),
     table(__file__, "a_broken_selector_names_the_field"),
@@ -79,26 +59,6 @@ def test_a_field_of_another_type_is_named(document: dict[str, Any], path: str, r
         label_selector_from(document, "spec.selector")
     assert caught.value.path == f"spec.selector.{path}"
     assert caught.value.reason.startswith(reason)
-
-
-def test_errors_of_one_requirement_are_told_together() -> None:
-    with pytest.raises(SelectorError) as caught:
-        label_selector_from(
-            {"matchExpressions": [{"key": "a b", "operator": "Exists", "values": ["<", "-"]}]}
-        )
-    message = str(caught.value)
-    assert message.startswith('[key: Invalid value: "a b": name part must consist of')
-    assert 'values: Invalid value: ["\\u003c","-"]: values set must be empty' in message
-    assert caught.value.path == "matchExpressions[0].key"
-
-
-def test_selectors_that_say_the_same_in_another_order_are_equal() -> None:
-    first = {"matchLabels": {"b": "1", "a": "2"}, "matchExpressions": [
-        {"key": "c", "operator": "In", "values": ["y", "x"]}]}  # fmt: skip
-    second = {"matchLabels": {"a": "2", "b": "1"}, "matchExpressions": [
-        {"key": "c", "operator": "In", "values": ["x", "y"]}]}  # fmt: skip
-    assert label_selector_from(first) == label_selector_from(second)
-    assert len({label_selector_from(first), label_selector_from(second)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -121,11 +81,6 @@ def test_a_broken_text_selector_is_refused_in_upstreams_words(text: str, message
     with pytest.raises(SelectorError) as caught:
         parse_label_selector_text(text)
     assert str(caught.value) == message
-
-
-def test_a_broken_key_in_a_text_has_no_path_and_upstream_says_so() -> None:
-    with pytest.raises(SelectorError, match='parse requirement: <nil>: Invalid value: "a/b/c": a qualified'):
-        parse_label_selector_text("a/b/c")
 
 
 @pytest.mark.parametrize(("value", "expected"), table(__file__, "greater_than_compares_64_bit_integers"))
@@ -159,16 +114,6 @@ def test_any_text_is_a_selector_or_a_selector_error(text: str) -> None:
 @pytest.mark.parametrize(("text", "printed"), table(__file__, "field_selectors_parse_and_print"))
 def test_field_selectors_parse_and_print(text: str, printed: str) -> None:
     assert str(parse_field_selector_text(text)) == printed
-
-
-def test_an_escaped_value_is_the_value_itself() -> None:
-    selector = parse_field_selector_text(r"metadata.name=a\,b\=c\\")
-    assert selector.matches({"metadata.name": "a,b=c\\"})
-
-
-def test_an_absent_field_reads_as_empty() -> None:
-    assert parse_field_selector_text("spec.nodeName=").matches({})
-    assert not parse_field_selector_text("spec.nodeName!=").matches({})
 
 
 @pytest.mark.parametrize(

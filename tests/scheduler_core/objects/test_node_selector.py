@@ -12,7 +12,6 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.node_selector import (
     NodeSelector,
     node_selector_from,
-    preferred_terms_from,
     required_node_affinity_from,
 )
 
@@ -32,33 +31,6 @@ def selector_of(*terms: Any) -> NodeSelector:
 def pod_spec(required: Any = None, **spec: Any) -> dict[str, Any]:
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     return {**spec, "affinity": affinity}
-
-
-def test_fields_are_not_asked_of_a_node_without_a_name() -> None:
-    selector = selector_of(names_term(("n1",)))
-    assert selector.match({}, "n1")
-    assert not selector.match({}, "n2")
-    assert selector.match({}, "")
-
-
-def test_a_field_can_be_denied_and_an_unknown_one_reads_as_empty() -> None:
-    assert selector_of({"matchFields": [expression("metadata.name", "NotIn", "n1")]}).match({}, "n2")
-    assert not selector_of({"matchFields": [expression("metadata.name", "NotIn", "n1")]}).match({}, "n1")
-    assert selector_of({"matchFields": [expression("spec.x", "In", "")]}).match({}, "n1")
-
-
-def test_a_pod_that_demands_nothing_matches_every_node() -> None:
-    for spec in ({}, {"nodeSelector": {}}, {"affinity": None}, {"affinity": {"nodeAffinity": {}}}):
-        required = required_node_affinity_from(spec)
-        assert required.is_everything
-        assert required.match({}, "n1")
-        assert required.pre_filter_node_names() is None
-
-
-def test_required_affinity_without_terms_matches_no_node() -> None:
-    required = required_node_affinity_from(pod_spec({"nodeSelectorTerms": []}))
-    assert not required.is_everything
-    assert not required.match({}, "n1")
 
 
 @pytest.mark.parametrize(
@@ -105,20 +77,6 @@ def test_a_document_of_the_wrong_shape_names_the_field(spec: dict[str, Any], pat
     with pytest.raises(InvalidObject) as caught:
         required_node_affinity_from(spec)
     assert caught.value.path == path
-
-
-def test_selectors_that_say_the_same_are_equal_and_hashable() -> None:
-    first = pod_spec(
-        {"nodeSelectorTerms": [{"matchExpressions": [expression("a", "In", "x", "y")]}]},
-        nodeSelector={"b": "1"},
-    )
-    second = pod_spec(
-        {"nodeSelectorTerms": [{"matchExpressions": [expression("a", "In", "y", "x")]}]},
-        nodeSelector={"b": "1"},
-    )
-    assert len({required_node_affinity_from(first), required_node_affinity_from(second)}) == 1
-    preferred = [{"weight": 1, "preference": names_term(("n1",))}]
-    assert len({preferred_terms_from(preferred), preferred_terms_from(preferred)}) == 1
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects import meta, resources
 from scheduler_core.objects import pod as pod_module
-from scheduler_core.objects.pod import Pod, pod_from, with_node, with_status
+from scheduler_core.objects.pod import Pod, pod_from
 from tests.scheduler_core.random_clusters import RandomCluster
 from tests.tables import table
 
@@ -84,22 +84,6 @@ def test_what_cannot_be_read_of_containers_is_told_alike_whatever_is_known(reque
     assert str(known.value) == str(afresh.value)
 
 
-def test_a_known_spec_in_another_namespace_has_terms_of_its_own() -> None:
-    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
-    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    for namespace in ("a", "b"):
-        pod = pod_from({"metadata": {"name": "p", "namespace": namespace}, "spec": {"affinity": affinity}})
-        assert pod.required_anti_affinity[0].namespaces == (namespace,)
-
-
-def test_containers_that_are_being_resized_are_read_whatever_is_known_of_the_spec() -> None:
-    resources = {"requests": {"cpu": "1"}}
-    spec = {"containers": [{"name": "c", "resources": resources}]}
-    status = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}
-    assert pod_from({"metadata": {"name": "p"}, "spec": spec}).requests["cpu"] == 1000
-    assert pod_from({"metadata": {"name": "p"}, "spec": spec, "status": status}).requests["cpu"] == 3000
-
-
 @pytest.mark.parametrize(("status", "path"), table(__file__, "a_bad_status_beside_a_known_spec_is_refused"))
 def test_a_bad_status_beside_a_known_spec_is_refused(status: dict[str, Any], path: str) -> None:
     spec: dict[str, Any] = {"containers": [{"name": "c"}]}
@@ -112,12 +96,3 @@ def test_true_is_not_read_as_the_one_before_it() -> None:
     pod_from({"metadata": {"name": "p"}, "spec": {"priority": 1}})
     with pytest.raises(InvalidObject, match=r"spec\.priority"):
         pod_from({"metadata": {"name": "p"}, "spec": {"priority": True}})
-
-
-def test_another_status_changes_what_a_status_says_and_nothing_else() -> None:
-    before = pod_from({"metadata": {"name": "p"}, "spec": {"priority": 7}, "status": {"phase": "Pending"}})
-    manifest = {**before.manifest, "status": {"phase": "Running", "startTime": "1970-01-01T00:00:01Z"}}
-    after, bound = with_status(before, manifest), with_node(before, "n", manifest)
-    changed = {"manifest": manifest, "phase": "Running", "start_ns": 10**9}
-    assert values_of(after) == {**values_of(before), **changed}
-    assert values_of(bound) == {**values_of(before), **changed, "node_name": "n"}

@@ -13,17 +13,13 @@ from scheduler_core.objects.csi_translation import (
     translate_node_affinity,
     translate_volume,
 )
-from scheduler_core.objects.kinds import KINDS, SHAPING, is_read, parse
+from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.storage import (
     ClaimReference,
     PersistentVolume,
-    csi_node_from,
-    csi_storage_capacity_from,
     persistent_volume_claim_from,
     persistent_volume_from,
-    storage_class_from,
 )
-from scheduler_core.schema.tables import kinds
 from tests.scheduler_core.stored import prepare
 from tests.tables import table
 
@@ -46,12 +42,6 @@ def test_the_beta_annotation_names_the_class_before_the_field_does() -> None:
     assert not claim.is_fully_bound
 
 
-def test_a_claim_is_bound_when_it_names_a_volume_and_its_binding_is_complete() -> None:
-    meta = {"name": "c", "annotations": {"pv.kubernetes.io/bind-completed": ""}}
-    assert persistent_volume_claim_from({"metadata": meta, "spec": {"volumeName": "v"}}).is_fully_bound
-    assert not persistent_volume_claim_from({"metadata": meta, "spec": {}}).is_fully_bound
-
-
 @pytest.mark.parametrize(("uid", "bound"), [("", True), ("u1", True), ("u2", False)])
 def test_a_volume_is_kept_for_a_claim_of_that_name_and_uid(uid: str, bound: bool) -> None:
     kept = volume(claimRef={"namespace": "default", "name": "c", "uid": uid})
@@ -60,21 +50,6 @@ def test_a_volume_is_kept_for_a_claim_of_that_name_and_uid(uid: str, bound: bool
         {"metadata": {"name": "c", "namespace": "default", "uid": "u1"}, "spec": {}}
     )
     assert kept.is_bound_to(claim) is bound
-
-
-def test_a_driver_without_a_count_has_no_limit() -> None:
-    drivers = [{"name": "a", "allocatable": {"count": 3}}, {"name": "b"}, {"name": "c", "allocatable": {}}]
-    node = csi_node_from({"metadata": {"name": "n"}, "spec": {"drivers": drivers}})
-    assert node.limits == {"a": 3}
-    assert node.drivers == ("a", "b", "c")
-
-
-def test_the_maximum_volume_size_goes_before_the_capacity() -> None:
-    capacity = csi_storage_capacity_from(
-        {"metadata": {"name": "x"}, "capacity": "10Gi", "maximumVolumeSize": "1Gi", "nodeTopology": {}}
-    )
-    assert capacity.largest_volume_bytes == 2**30
-    assert csi_storage_capacity_from({"metadata": {"name": "x"}}).largest_volume_bytes is None
 
 
 @pytest.mark.parametrize(
@@ -87,34 +62,7 @@ def test_what_cannot_be_read_is_named_by_its_path(kind: str, document: dict[str,
     assert str(caught.value).startswith(message)
 
 
-def test_a_storage_class_that_was_not_defaulted_has_no_binding_mode() -> None:
-    manifest = {"kind": "StorageClass", "metadata": {"name": "x"}, "provisioner": "p"}
-    assert storage_class_from(manifest).volume_binding_mode is None
-    assert storage_class_from(prepare(manifest)).volume_binding_mode == "Immediate"
-
-
 # ---- kinds
-
-
-NEEDED = {"PodGroup": {"spec": {"schedulingPolicy": {"basic": {}}}}}
-"""What a kind cannot be without."""
-
-
-def test_every_kind_is_parsed_with_the_key_it_is_kept_under() -> None:
-    for name, kind in KINDS.items():
-        version = f"{kind.group}/v1" if kind.group else "v1"
-        manifest = {"apiVersion": version, "kind": name, "metadata": {"name": "x"}, **NEEDED.get(name, {})}
-        parsed = parse(prepare(manifest))
-        assert (parsed.kind, parsed.name) == (name, "x")
-        assert parsed.namespace == ("default" if kind.namespaced else "")
-        assert parsed.typed.manifest["kind"] == name
-
-
-def test_the_table_of_kinds_says_of_groups_and_namespaces_what_the_schema_says() -> None:
-    upstream = {(said["kind"], said["apiVersion"].rpartition("/")[0]): said["namespaced"] for said in kinds()}
-    shaping = {(name, kind.group): kind.namespaced for name, kind in SHAPING.items()}
-    assert shaping.items() <= upstream.items()
-    assert all(kind.effect for kind in SHAPING.values())
 
 
 def test_a_kind_of_another_group_is_not_read() -> None:
@@ -133,11 +81,6 @@ def test_a_kind_of_another_group_is_not_read() -> None:
 def test_in_tree_volumes_have_a_driver_and_a_handle(inline: dict[str, Any], driver: str, handle: str) -> None:
     source = translate_inline(inline)
     assert (source.driver, source.volume_handle) == (driver, handle)
-
-
-def test_an_aws_address_without_a_volume_cannot_be_translated() -> None:
-    with pytest.raises(TranslationError, match="invalid format for AWS volume"):
-        translate_inline({"awsElasticBlockStore": {"volumeID": "aws://zone/other"}})
 
 
 @pytest.mark.parametrize(

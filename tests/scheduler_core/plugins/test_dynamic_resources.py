@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins.dynamic_resources import DynamicResources
-from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from tests.scheduler_core.plugins.storage_clusters import StorageCluster, node_manifest
 from tests.scheduler_core.stored import prepare
 
@@ -37,23 +35,6 @@ def claim_manifest(name: str, **meta: Any) -> dict[str, Any]:
 
 NAMED = [{"name": "gpu", "resourceClaimName": "c1"}]
 GENERATED = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
-OWNED = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "default/p", "controller": True}]}
-
-
-@dataclass
-class Cycle:
-    """An attempt of which only one thing is asked."""
-
-    pod: Pod
-    ran: list[str] = field(default_factory=list)
-    snapshot: Any = None
-
-    def pre_filter_ran(self, plugin: str) -> bool:
-        return plugin in self.ran
-
-    def rejected_rows(self, code: Code) -> Any: ...
-
-    def what_if(self, rows: Any) -> Any: ...
 
 
 @pytest.fixture
@@ -61,20 +42,6 @@ def cluster() -> StorageCluster:
     cluster = StorageCluster()
     cluster.put(node_manifest("n1"))
     return cluster
-
-
-def test_a_pod_without_claims_is_skipped(cluster: StorageCluster) -> None:
-    plugin = DynamicResources(None, cluster.handle)
-    pod = cluster.pod()
-    assert plugin.pre_enqueue(pod).is_success
-    assert plugin.pre_filter(pod, cluster.handle.snapshot).status.is_skip
-    said = plugin.post_filter(Cycle(pod, ["DynamicResources"])).status
-    assert said == Status(Code.Unschedulable, ("no new claims to deallocate",))
-
-
-def test_post_filter_misses_its_state_when_pre_filter_was_not_reached(cluster: StorageCluster) -> None:
-    plugin = DynamicResources(None, cluster.handle)
-    assert plugin.post_filter(Cycle(cluster.pod())).status == Status(Code.Error, ("not found",))
 
 
 @pytest.mark.parametrize(
@@ -107,28 +74,3 @@ def test_a_claim_that_cannot_be_had_holds_the_pod_back(
     expected = Status(Code.UnschedulableAndUnresolvable, (reason,))
     assert plugin.pre_enqueue(pod) == expected
     assert plugin.pre_filter(pod, cluster.handle.snapshot).status == expected
-
-
-def test_a_pod_whose_claims_exist_may_be_tried(cluster: StorageCluster) -> None:
-    cluster.put(claim_manifest("c9", **OWNED))
-    plugin = DynamicResources(None, cluster.handle)
-    pod = pod_with(GENERATED, [{"name": "gpu", "resourceClaimName": "c9"}])
-    assert plugin.pre_enqueue(pod).is_success
-    result = plugin.pre_filter(pod, cluster.handle.snapshot)
-    assert result.status.is_success
-    assert result.state is not None and [claim.name for claim in result.state.claims] == ["c9"]
-
-
-def test_a_template_that_needed_no_claim_is_skipped(cluster: StorageCluster) -> None:
-    plugin = DynamicResources(None, cluster.handle)
-    pod = pod_with(GENERATED, [{"name": "gpu"}])
-    assert plugin.pre_filter(pod, cluster.handle.snapshot).status.is_skip
-
-
-def test_gates_are_named_in_the_order_of_the_pod(cluster: StorageCluster) -> None:
-    plugin = SchedulingGates(None, cluster.handle)
-    assert plugin.pre_enqueue(cluster.pod()).is_success
-    gates = [{"name": "example.com/b"}, {"name": "example.com/a"}]
-    pod = pod_from({"metadata": {"name": "p"}, "spec": {"schedulingGates": gates}})
-    reason = "waiting for scheduling gates: [example.com/b example.com/a]"
-    assert plugin.pre_enqueue(pod) == Status(Code.UnschedulableAndUnresolvable, (reason,))

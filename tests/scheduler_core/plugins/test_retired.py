@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler_core.clock import Clock
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.example import scores, verdicts
 from scheduler_core.framework.interface import FilterPlugin
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.plugins.retired import (
-    RETIRED,
     AzureDiskLimits,
     CinderLimits,
     EBSLimits,
@@ -27,8 +24,6 @@ from scheduler_core.plugins.retired import (
     ServiceAffinity,
     ServiceAffinityArgs,
 )
-from scheduler_core.randomness import Randomness
-from scheduler_core.scheduler import Scheduler
 from tests.scheduler_core.plugins.storage_clusters import (
     AWS,
     StorageCluster,
@@ -250,19 +245,3 @@ def test_without_a_stated_limit_the_plugin_has_its_own(plugin: Any, disk: Any, l
         pod = cluster.pod(*(disk(index) for index in range(count)))
         (said,) = words_of(limits, None, pod, cluster.cache.nodes, cluster.rows())
         assert (not said) is fits
-
-
-def test_retired_plugins_are_registered_only_on_demand() -> None:
-    names = {plugin.name for plugin in RETIRED}
-    assert not names & set(REGISTRY)
-    assert names <= set(REGISTRY.with_retired())
-
-
-def test_a_policy_file_brings_its_retired_plugins_along() -> None:
-    policy = table(__file__, "a_policy_file_brings_its_retired_plugins_along")
-    loaded = load_configuration(policy)
-    framework = Scheduler(loaded, Clock(0), Randomness(0)).profiles["default-scheduler"]
-    names = [plugin.name for plugin in framework.filter]
-    assert {"EBSLimits", "NodeLabel", "ServiceAffinity"} <= set(names)
-    assert framework.weights == {"SelectorSpread": 3, "NodePreferAvoidPods": 10000}
-    assert framework.plugins["NodeLabel"].args == NodeLabelArgs(present_labels=("rack",))

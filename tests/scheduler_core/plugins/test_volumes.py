@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
-from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.node_volume_limits import NodeVolumeLimits
@@ -161,35 +159,3 @@ def test_attached_volumes_count_once_whether_a_pod_uses_them_or_not(
     state: Any = plugin.pre_filter(pod, snapshot).state
     codes = plugin.filter(state, pod, snapshot.nodes, snapshot.rows).codes.tolist()
     assert codes == [Code.Success if fits else Code.Unschedulable]
-
-
-def test_a_claim_for_one_pod_is_counted_once_for_all_its_pods() -> None:
-    """Upstream asks whether any pod uses it, and takes one off for each that leaves."""
-    cluster = StorageCluster()
-    cluster.put(node_manifest("n1"), claim_manifest("c", accessModes=["ReadWriteOncePod"]))
-    for name in ("p1", "p2"):
-        cluster.put(pod_manifest(name, [mount("c")], node="n1"))
-    plugin, pod, snapshot = (
-        VolumeRestrictions(None, cluster.handle),
-        cluster.pod(mount("c")),
-        cluster.handle.snapshot,
-    )
-    world = WhatIf(snapshot.nodes, snapshot.rows)
-    state: Any = plugin.fork(plugin.pre_filter(pod, snapshot).state, world)
-    assert plugin.filter(state, pod, world, np.zeros(1, np.int64)).codes.tolist() == [Code.Unschedulable]
-    row, ids = np.zeros(1, np.int64), np.array([cluster.cache.pods.id_of["default/p1"]], np.int64)
-    world.remove_pods(row, ids)
-    plugin.remove_pods(state, pod, world, row, ids)
-    assert plugin.filter(state, pod, world, np.zeros(1, np.int64)).codes.tolist() == [Code.Success]
-
-
-def test_what_is_counted_follows_the_claims_of_pods_that_stay(cluster: StorageCluster) -> None:
-    cluster.put(csi_node_manifest("n1", {"csi.x": 1}), pod_manifest("there", [mount("c0")], node="n1"))
-    plugin, pod = NodeVolumeLimits(None, cluster.handle), cluster.pod(mount("c1"))
-    said = []
-    for written in ([], [claim_manifest("c0", bound_to="small")], [claim_manifest("c0")]):
-        cluster.put(*written)
-        snapshot = cluster.handle.snapshot
-        state: Any = plugin.pre_filter(pod, snapshot).state
-        said.append(plugin.filter(state, pod, snapshot.nodes, snapshot.rows).codes.tolist())
-    assert said == [[Code.Unschedulable, 0], [0, 0], [Code.Unschedulable, 0]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.framework.interface import ChoiceOptions
@@ -47,24 +47,6 @@ def test_a_preemption_takes_only_lower_pods_of_one_node_and_no_part_of_them_woul
             # Two pods with one host port: upstream forgets the port with the first of them.
             if not any(victim.host_ports for victim in result.victims):
                 assert not fits_without(part)
-
-
-@given(SEEDS)
-@example(418)
-@example(888)
-@FEW_EXAMPLES
-def test_counting_nominated_pods_in_leaves_no_mark_on_a_world(seed: int) -> None:
-    full = FullCluster(seed)
-    attempt = full.schedule().attempt
-    if not attempt.pre_filter_status.is_success:
-        return
-    rows = attempt.snapshot.rows
-    everywhere = np.arange(len(rows))
-    world = attempt.what_if(rows)
-    untouched = [column.tolist() for column in world.run_filters(everywhere)]
-    first = [column.tolist() for column in world.run_filters_with_nominated(everywhere)]
-    assert [column.tolist() for column in world.run_filters(everywhere)] == untouched
-    assert [column.tolist() for column in world.run_filters_with_nominated(everywhere)] == first
 
 
 @given(SEEDS)
