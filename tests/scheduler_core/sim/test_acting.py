@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.sim.changes import DeleteObject, ObjectDeleted
+from scheduler_core.sim.changes import DeleteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.acting import cluster, deployment, events, job, manifest, names
 from tests.scheduler_core.sim.builders import reborn, state, write
@@ -24,25 +24,6 @@ def limit_range() -> dict[str, Any]:
         {"type": "Container", "defaultRequest": {"cpu": "500m"}, "default": {"cpu": "1"}, "max": {"cpu": "2"}}
     ]
     return manifest("LimitRange", "l", "v1", {"limits": limits})
-
-
-def test_a_quota_refuses_what_controllers_make_until_there_is_room() -> None:
-    made = cluster()
-    write(made, quota(requests_cpu="1", pods="5"), deployment("web", 3))
-    assert len(names(made, "Pod")) == 2
-    refused = [said for _, reason, said in events(made, "ReplicaSet") if reason == "FailedCreate"]
-    assert refused[0].startswith('Error creating: pods "web-')
-    assert refused[0].endswith(
-        '" is forbidden: exceeded quota: q, requested: requests.cpu=500m, used: requests.cpu=1, limited: requests.cpu=1'
-    )
-    write(made, quota(requests_cpu="2", pods="5"))
-    assert len(names(made, "Pod")) == 3
-    # Room comes from pods that go, of whomever.
-    write(made, deployment("other", 3))
-    assert len(names(made, "Pod")) == 4
-    made.submit(DeleteObject("Deployment", "default", "web"))
-    made.run_until_idle()
-    assert len(names(made, "Pod")) == 3
 
 
 def test_jobs_are_made_again_when_their_pods_are_over() -> None:
@@ -88,20 +69,6 @@ def going(made: Simulation, *finalizers: str) -> None:
     assert stored is not None
     mark = {"deletionTimestamp": "2026-01-01T00:00:30Z", "finalizers": ["foregroundDeletion", *finalizers]}
     write(made, {**stored.manifest, "metadata": {**stored.manifest["metadata"], **mark}})
-
-
-def test_in_the_foreground_pods_go_first_then_their_set_then_their_deployment() -> None:
-    made = cluster()
-    write(made, deployment("web", 2))
-    made.run_until_idle()
-    going(made)
-    assert len(names(made, "Pod")) == 2 and names(made, "Deployment") == ["web"]
-    other = reborn(made)
-    for one in (made, other):
-        one.run_until_idle()
-    assert state(made) == state(other)
-    gone = [item.kind for item in made.drain_outcomes() if isinstance(item, ObjectDeleted)]
-    assert gone == ["Pod", "Pod", "ReplicaSet", "Deployment"]
 
 
 def test_a_clients_finalizer_keeps_it_after_that() -> None:

@@ -20,7 +20,7 @@ from scheduler_core.sim.admission import (
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import admitted
-from tests.scheduler_core.sim.builders import make_cluster, make_priority_class, make_workload, pods_of
+from tests.scheduler_core.sim.builders import make_priority_class
 from tests.scheduler_core.whatif.random_clusters import node, pod
 from tests.tables import table
 
@@ -112,14 +112,6 @@ def test_pods_stay_300_seconds_on_a_failing_node_unless_they_say_otherwise() -> 
     assert with_default_tolerations({"tolerations": both})["tolerations"] == both
 
 
-def test_pods_of_controllers_get_them_where_the_option_is_on() -> None:
-    for given in (False, True):
-        simulation = make_cluster(
-            1, make_workload("ReplicaSet", "web", replicas=1), default_tolerations=given
-        )
-        assert len(pods_of(simulation)[0].tolerations) == (2 if given else 0)
-
-
 NOW = OLDEST
 
 
@@ -177,25 +169,3 @@ def test_a_pod_that_does_not_fit_its_node_fails_in_upstreams_words(
         item.manifest for item in now.drain_outcomes() if getattr(item, "manifest", {}).get("kind") == "Event"
     ]
     assert (event["reason"], event["message"], event["type"]) == (reason, said, "Warning")
-
-
-def test_room_that_came_free_is_given_again_and_a_restored_kubelet_knows_what_is_used() -> None:
-    small = {**pod("a", on="n1", requests={"cpu": "3"}), "status": {}}
-    simulation = started(node("n1", cpu="4"), small)
-    again = Simulation.restore(simulation.checkpoint())
-    for each in (simulation, again):
-        each.submit(WriteObject(prepare({**pod("b", on="n1", requests={"cpu": "2"}), "status": {}})))
-        each.run_until_idle()
-        assert status(each, "b")["reason"] == "OutOfcpu"
-        world = each.world
-        world.remove("Pod", "default", "a", "gone")
-        each.submit(WriteObject(prepare({**pod("c", on="n1", requests={"cpu": "2"}), "status": {}})))
-        each.run_until_idle()
-        assert status(each, "c")["phase"] == "Running"
-
-
-def test_what_our_scheduler_places_always_starts() -> None:
-    pods = [pod(f"p{number}", requests={"cpu": "500m"}) for number in range(12)]
-    simulation = started(node("n1", cpu="2", pods="9"), node("n2", cpu="3", pods="9"), *pods)
-    phases = [status(simulation, f"p{number}")["phase"] for number in range(12)]
-    assert phases.count("Running") == 10 and "Failed" not in phases

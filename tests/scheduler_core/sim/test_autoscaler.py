@@ -156,13 +156,6 @@ def test_a_cluster_that_stopped_in_between_goes_on_as_if_it_had_not() -> None:
     assert made.drain_outcomes() == other.drain_outcomes() and state(made) == state(other)
 
 
-def test_a_cluster_is_idle_before_the_next_look() -> None:
-    made = scaled("0s cpu=1", seconds=0)
-    assert made.run_until_idle().message.endswith(
-        "next: autoscaler default/hpa looks at its workload in 15.0 s"
-    )
-
-
 def test_a_curve_is_straight_between_its_points_and_may_begin_anew() -> None:
     load = load_from(
         "from 2026-01-01T00:00:00Z\nevery 1h\neach\n10m cpu=1 memory=1Gi\n20m cpu=2\n20m web/cpu=500m"

@@ -8,20 +8,17 @@ from __future__ import annotations
 import pytest
 
 from scheduler_core.releases import RELEASES, Release
-from scheduler_core.sim.changes import EventRecorded, PermitDecision
+from scheduler_core.sim.changes import EventRecorded
 from scheduler_core.sim.options import FaultOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
-    PERMIT_CONFIG,
     make_budget,
     make_cluster,
     make_node,
     make_pod,
     make_workload,
     pod_named,
-    pods_of,
     reborn,
-    set_ready,
     state,
     status_of,
     write,
@@ -52,33 +49,11 @@ def test_a_budget_without_a_rule_expects_and_allows_nothing() -> None:
     assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (0, 2, 0)
 
 
-def test_a_budget_follows_pods_and_owners() -> None:
-    simulation = make_cluster(
-        1, make_workload("StatefulSet", "db", replicas=3), make_budget("db", "db", maxUnavailable=1)
-    )
-    simulation.run_until_idle()
-    set_ready(simulation, "node-0", "False")
-    assert status_of(simulation, "PodDisruptionBudget", "db")["disruptionsAllowed"] == 0
-    set_ready(simulation, "node-0", "True")
-    write(simulation, make_workload("StatefulSet", "db", replicas=1))
-    simulation.run_until_idle()
-    assert status_of(simulation, "PodDisruptionBudget", "db")["expectedPods"] == 1
-
-
 def test_a_status_in_the_manifest_stands() -> None:
     budget = {**make_budget("web", "web", minAvailable=1), "status": {"disruptionsAllowed": 7}}
     simulation = make_cluster(1, budget, make_pod("web", labels={"app": "web"}))
     simulation.run_until_idle()
     assert status_of(simulation, "PodDisruptionBudget", "web") == {"disruptionsAllowed": 7}
-
-
-def test_a_status_of_our_own_is_known_again_wherever_it_goes() -> None:
-    simulation = make_cluster(1, make_budget("web", "web", minAvailable=1))
-    stored = simulation.world.get("PodDisruptionBudget", "default", "web")
-    assert stored is not None and stored.manifest["status"]["disruptionsAllowed"] == 0
-    other = make_cluster(1, stored.manifest, *(make_pod(name, labels={"app": "web"}) for name in ("a", "b")))
-    other.run_until_idle()
-    assert status_of(other, "PodDisruptionBudget", "web")["disruptionsAllowed"] == 1
 
 
 def test_percentages_of_pods_without_a_controller_allow_nothing() -> None:
@@ -87,20 +62,6 @@ def test_percentages_of_pods_without_a_controller_allow_nothing() -> None:
     )
     simulation.run_until_idle()
     assert status_of(simulation, "PodDisruptionBudget", "web")["disruptionsAllowed"] == 0
-
-
-def test_preemption_spares_what_a_budget_covers() -> None:
-    simulation = make_cluster(
-        1,
-        make_workload("ReplicaSet", "kept", replicas=1, cpu="2"),
-        make_workload("ReplicaSet", "spare", replicas=1, cpu="2"),
-        make_budget("kept", "kept", minAvailable=1),
-    )
-    simulation.run_until_idle()
-    write(simulation, make_pod("urgent", cpu="2", priority=1000))
-    simulation.run_until_idle()
-    assert [bool(pod.node_name) for pod in pods_of(simulation, "kept")] == [True]
-    assert [bool(pod.node_name) for pod in pods_of(simulation, "spare")] == [False]
 
 
 HELD = "waiting for the preemption for this pod to be finished"
@@ -119,39 +80,6 @@ def full_cluster(release: Release, **faults: int) -> Simulation:
 
 def reasons(cluster: Simulation) -> list[str]:
     return [item.manifest["reason"] for item in cluster.drain_outcomes() if isinstance(item, EventRecorded)]
-
-
-@ALL
-def test_the_cycle_ends_before_its_victims_are_deleted(release: Release) -> None:
-    cluster = full_cluster(release)
-    cluster.step()
-    assert reasons(cluster) == ["FailedScheduling", "Preempted", "Preempted"]
-    cluster.run_until_idle()
-    high = pod_named(cluster, "high")
-    assert high is not None and high.node_name == "node-0"
-    # From 1.35 on a Binding takes the nomination away.
-    assert high.nominated_node_name == ("node-0" if release.name == "1.34" else "")
-
-
-@ALL
-def test_a_pod_whose_binding_takes_time_says_which_node_it_expects(release: Release) -> None:
-    cluster = make_cluster(1, config=PERMIT_CONFIG, release=release)
-    write(cluster, make_pod("asks", annotations={"playground.dev/approval": "required"}))
-    cluster.step()
-    [waiting] = cluster.queue_view()["permit"]
-    assert waiting["node"] == "node-0"
-    asks = pod_named(cluster, "asks")
-    assert asks is not None
-    assert asks.nominated_node_name == ("" if release.name == "1.34" else "node-0")
-    cluster.submit(PermitDecision("default", "asks", False, None, "no"))
-    asks = pod_named(cluster, "asks")
-    assert asks is not None and asks.nominated_node_name == ""
-
-
-def test_with_the_gate_off_they_are_deleted_within_it() -> None:
-    cluster = full_cluster(RELEASES["1.36"].with_gates({"SchedulerAsyncPreemption": False}))
-    cluster.step()
-    assert reasons(cluster) == ["Preempted", "Preempted", "FailedScheduling"]
 
 
 @ALL

@@ -56,53 +56,6 @@ def names(made: Simulation) -> list[str]:
     return [stored.typed.name for stored in made.world.all("Pod")]
 
 
-def test_a_deployment_tells_of_its_sets_and_they_of_their_pods() -> None:
-    made = simulation()
-    first = told(made, WriteObject(prepare(workload("Deployment"))))
-    [replica_set] = [stored.manifest["metadata"]["name"] for stored in made.world.all("ReplicaSet")]
-    scaled = f"Scaled up replica set {replica_set} from 0 to 2"
-    assert first == [
-        ("Deployment", "ScalingReplicaSet", scaled, "deployment-controller"),
-        *(("ReplicaSet", "SuccessfulCreate", f"Created pod: {name}", "replicaset-controller") for name in names(made)),
-    ]  # fmt: skip
-    [last, gone] = told(made, WriteObject(prepare(workload("Deployment", 1))))
-    assert last[1:3] == ("ScalingReplicaSet", f"Scaled down replica set {replica_set} from 2 to 1")
-    assert gone[1] == "SuccessfulDelete" and gone[2].startswith(f"Deleted pod: {replica_set}-")
-
-
-def test_the_other_workloads_tell_in_words_of_their_own() -> None:
-    made = simulation()
-    assert told(made, WriteObject(prepare(workload("StatefulSet", 1)))) == [
-        (
-            "StatefulSet",
-            "SuccessfulCreate",
-            "create Pod web-0 in StatefulSet web successful",
-            "statefulset-controller",
-        )
-    ]
-    assert told(made, WriteObject(prepare(workload("StatefulSet", 0)))) == [
-        (
-            "StatefulSet",
-            "SuccessfulDelete",
-            "delete Pod web-0 in StatefulSet web successful",
-            "statefulset-controller",
-        )
-    ]
-    for kind, component in (
-        ("DaemonSet", "daemonset-controller"),
-        ("ReplicationController", "replication-controller"),
-    ):
-        made = simulation()
-        found = told(made, WriteObject(prepare(workload(kind))))
-        assert found == [
-            (kind, "SuccessfulCreate", f"Created pod: {name}", component) for name in names(made)
-        ]
-        assert len(found) == 2
-    job = told(simulation(), WriteObject(prepare(workload("Job"))))
-    assert [item[1] for item in job] == ["SuccessfulCreate", "SuccessfulCreate", "Completed"]
-    assert job[-1][2] == "Job completed"
-
-
 def test_of_many_pods_so_many_are_told_as_upstreams_filter_lets_through() -> None:
     made = simulation()
     found = told(made, WriteObject(prepare(workload("ReplicaSet", 60))))

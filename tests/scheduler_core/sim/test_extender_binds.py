@@ -19,7 +19,6 @@ from scheduler_core.sim.changes import (
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     make_cluster,
-    make_node,
     make_pod,
     pod_named,
     reborn,
@@ -59,18 +58,6 @@ def test_a_pod_deleted_around_its_bind_call_leaves_its_node(order: tuple[object,
         happens(simulation)  # type: ignore[operator]
     assert state(reborn(simulation)) == state(simulation)
     assert simulation.run_until_idle().stop == "call", "the second pod has room now"
-    assert [call.pod.name for call in simulation.bind_calls()] == ["second"]
-
-
-def test_the_room_of_a_pod_deleted_after_the_answer_wakes_the_pods_that_wait_for_it() -> None:
-    simulation = a_bind_call_for_a_pod_and_another_that_waits_for_its_room()
-    answer(simulation)
-    simulation.run_until_idle()
-    second = pod_named(simulation, "second")
-    assert second is not None and simulation.scheduler.queue.get(second.key) is not None
-    assert not simulation.bind_calls()
-    delete(simulation)
-    simulation.run_until_idle()
     assert [call.pod.name for call in simulation.bind_calls()] == ["second"]
 
 
@@ -169,23 +156,6 @@ def test_an_assumed_pod_expires_where_that_is_set_and_is_tried_again_when_it_cha
     write(simulation, make_pod("first", cpu="3", labels={"changed": "yes"}))
     assert simulation.run_until_idle().stop == "call"
     assert outcomes(simulation) == [("first", "binding")]
-
-
-def test_a_binding_that_comes_after_the_expiry_counts() -> None:
-    simulation = accepted(assumed_pod_ttl_ns=SOME_TIME_NS)
-    simulation.advance(SOME_TIME_NS)
-    assert int(simulation.scheduler.cache.nodes.n_pods.sum()) == 0
-    bind(simulation)
-    assert int(simulation.scheduler.cache.nodes.n_pods.sum()) == 1 and lanes(simulation) == {}
-
-
-def test_a_binding_to_another_node_is_told() -> None:
-    simulation = accepted()
-    write(simulation, make_node("other"))
-    bind(simulation, "other")
-    (trace,) = simulation.drain_cycles()
-    assert (trace.outcome, trace.node, trace.awaited["node"]) == ("bound", "node-0", "other")
-    assert trace.sentence == "default/first bound to node-0: the only node; its Binding names other."
 
 
 def test_the_expiry_can_be_set_on_the_way_and_goes_through_a_checkpoint() -> None:

@@ -71,18 +71,6 @@ def test_kubernetes_own_finalizers_hold_no_pod() -> None:
     assert pod_named(cluster, "a") is None
 
 
-def test_a_victim_that_is_held_makes_room() -> None:
-    cluster = make_cluster(1, held("low", cpu="3"), release=NOW)
-    cluster.run_until_idle()
-    cluster.submit(WriteObject(make_pod("high", uid="high", cpu="3", priority=1000)))
-    cluster.run_until_idle()
-    cluster.advance(120 * SECOND_NS)
-    cluster.run_until_idle()
-    victim, winner = pod_named(cluster, "low"), pod_named(cluster, "high")
-    assert victim is not None and victim.phase == "Succeeded"
-    assert winner is not None and winner.node_name == "node-0"
-
-
 def test_a_held_pod_of_a_lost_node_stays_and_time_goes_on() -> None:
     cluster = make_cluster(2, held("a"), release=NOW)
     cluster.run_until_idle()

@@ -31,20 +31,6 @@ def ended(made: Simulation, name: str) -> dict[str, str]:
     return {item["type"]: item["reason"] for item in said if item["status"] == "True"}
 
 
-def test_a_job_ends_after_a_minute_and_its_pod_says_so() -> None:
-    made = cluster()
-    write(made, job("once"))
-    assert made.run_until_idle().stop == "idle"
-    [pod] = made.world.all("Pod")
-    assert pod.manifest["metadata"]["annotations"] == {DURATION: "1m"}
-    assert made.now_ns % (120 * 10**9) == 90 * 10**9  # 00:00:30 and a minute
-    assert ended(made, "once") == {
-        "SuccessCriteriaMet": "CompletionsReached",
-        "Complete": "CompletionsReached",
-    }
-    assert status(made, "Job", "once")["completionTime"] == "2026-01-01T00:01:30Z"
-
-
 @pytest.mark.parametrize(
     ("template", "own", "of_namespace", "of_cluster", "lasts"), table(__file__, "what_says_how_long")
 )
@@ -81,16 +67,6 @@ def test_failures_are_tried_again_after_ever_longer_waits() -> None:
     assert status(made, "Job", "bad")["failed"] == 3
 
 
-def test_a_job_may_be_active_for_so_long_only() -> None:
-    made = cluster()
-    write(made, job("late", activeDeadlineSeconds=20, completions=3, parallelism=2))
-    made.run_until_idle()
-    assert ended(made, "late") == {"FailureTarget": "DeadlineExceeded", "Failed": "DeadlineExceeded"}
-    said = [item[:2] for item in events(made, "Job") if item[1] != "SuccessfulCreate"]
-    assert sorted(said)[0] == ("00:00:50", "DeadlineExceeded")
-    assert names(made, "Pod") == []
-
-
 def test_a_pod_may_be_active_for_so_long_only() -> None:
     made = cluster()
     wanted = job("late", backoffLimit=0)
@@ -125,15 +101,6 @@ def test_an_indexed_job_says_which_indexes_are_done() -> None:
     assert status(made, "Job", "many")["completedIndexes"] == "0-2"
     made.run_until_idle()
     assert status(made, "Job", "many")["completedIndexes"] == "0-4"
-
-
-def test_what_is_over_goes_after_its_ttl() -> None:
-    made = cluster()
-    write(made, job("once", ttlSecondsAfterFinished=30))
-    advance(made, 60)
-    assert names(made, "Job") == ["once"]
-    advance(made, 30)
-    assert (names(made, "Job"), names(made, "Pod")) == ([], [])
 
 
 def test_a_cluster_that_stopped_in_between_goes_on_as_if_it_had_not() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.manifests import Packer, pack, unpack
-from tests.scheduler_core.sim.builders import make_node, make_pod
+from tests.scheduler_core.sim.builders import make_pod
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from([1.0, "", "a", "1"]))
 keys = st.sampled_from(["apiVersion", "kind", "metadata", "spec", "status", "nodeName", "phase"])
@@ -90,9 +90,3 @@ def test_every_pod_is_read_as_if_it_were_alone(manifests: list[dict[str, Any]]) 
         # Which reading of the spec it comes from is no part of what it says.
         assert {**vars(typed), "read": None} == {**vars(alone), "read": None}
         assert typed.manifest is manifest
-
-
-def test_what_pods_have_in_common_is_written_once() -> None:
-    document = pack([make_node("n1"), *(make_pod(f"p{i}", nodeName=f"n{i}") for i in range(100))])
-    assert len(document["specs"]) == 2
-    assert len(json.dumps(document)) < 100 * 260

@@ -9,7 +9,7 @@ from trace_lanefix import fix_overlaps
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.run import run
-from scheduler_core.sim.timeline import STATES, pod_seen, timeline_of
+from scheduler_core.sim.timeline import STATES
 from scheduler_core.sim.trace_events import trace_events
 from tests.tables import table
 
@@ -52,18 +52,6 @@ def test_stays_of_a_pod_follow_one_another_within_the_run_and_each_cycle_is_mark
         assert {span.state for span in lane.spans} <= {*STATES}
     marked = sorted(cycle.number for lane in timeline.pods for cycle in lane.cycles)
     assert marked == [trace.number for trace in result.cycles]
-
-
-def test_nothing_is_nothing():
-    assert timeline_of([], [], [], from_ns=5, to_ns=9).pods == []
-
-
-def test_a_pod_that_another_placed_runs_since_it_was_made():
-    made = {"namespace": "default", "name": "p", "creationTimestamp": "1970-01-01T00:00:02Z"}
-    manifest = {"metadata": made, "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
-    seen = pod_seen(9 * SECOND_NS, manifest)
-    [lane] = timeline_of([seen], [], [], from_ns=0, to_ns=10 * SECOND_NS).pods
-    assert [(span.state, span.from_ns // SECOND_NS) for span in lane.spans] == [("running", 2)]
 
 
 def many():
@@ -128,42 +116,3 @@ def test_the_trace_of_a_thousand_pods_opens_in_a_reader_of_the_format(thousand, 
 
     again = [event for event in json.loads(after.read_text("utf-8"))["traceEvents"] if event["ph"] == "X"]
     assert read(again) == read(slices)
-
-
-def test_lanes_and_times_of_the_trace_are_those_of_the_run(thousand):
-    result, timeline = thousand
-    events = trace_events(timeline)["traceEvents"]
-    processes = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
-    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    slices = [
-        (processes[e["pid"]], threads[e["pid"], e["tid"]], e["name"], e["ts"], e["ts"] + e["dur"])
-        for e in events
-        if e["ph"] == "X"
-    ]
-    end_us = (timeline.to_ns - timeline.from_ns) / 1000
-    placed = {item.pod: item for item in result.placements}
-    running = {pod: (node, ts) for node, pod, name, ts, to in slices if name == "running" and to == end_us}
-    assert running == {
-        pod: (node, (placed[pod].at_ns - timeline.from_ns) / 1000) for pod, node in result.placement().items()
-    }
-    assert len(running) == 1000
-    cycles = [(name, ts) for process, _, name, ts, _ in slices if process == "Scheduler" and " " in name]
-    assert [name for name, _ in cycles] == [f"{trace.number} {trace.pod}" for trace in result.cycles]
-    for (_, ts), trace in zip(cycles, result.cycles, strict=True):
-        assert 0 <= ts - (trace.at_ns - timeline.from_ns) / 1000 < 100
-    victims = [(item.preemptor, item.pod) for item in result.evictions]
-    flows = [e for e in events if e["ph"] in "sf"]
-    assert (
-        victims
-        and [
-            (a["args"]["preemptor"], b["args"]["victim"])
-            for a, b in zip(flows[::2], flows[1::2], strict=True)
-        ]
-        == victims
-    )
-    waits = [
-        (pod, ts, to)
-        for process, pod, name, ts, to in slices
-        if process == "Queue" and name == "unschedulable"
-    ]
-    assert waits and all(to - ts >= 10e6 for _, ts, to in waits)

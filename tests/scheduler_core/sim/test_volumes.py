@@ -43,21 +43,6 @@ def zoned() -> list[dict[str, Any]]:
     return [make_node(f"node-{zone}", labels={"topology.kubernetes.io/zone": zone}) for zone in ("a", "b")]
 
 
-def test_a_claim_that_waits_gets_the_volume_its_pod_was_placed_for() -> None:
-    local = storage_class("local", provisioner="kubernetes.io/no-provisioner")
-    simulation = make_cluster(
-        0, *zoned(), local, volume("disk-b", "8Gi", "local", "b"), claim("data", "local")
-    )
-    write(simulation, mounting("db", "data"))
-    report = simulation.run_until_idle()
-    assert report.clock_ns == START_NS
-    db = pod_named(simulation, "db")
-    assert db is not None and db.node_name == "node-b" and db.phase == "Running"
-    stored = simulation.world.get("PersistentVolumeClaim", "default", "data")
-    assert stored is not None and stored.manifest["spec"]["volumeName"] == "disk-b"
-    assert stored.manifest["status"]["phase"] == "Bound"
-
-
 def test_a_volume_is_made_in_the_zone_of_the_node() -> None:
     simulation = make_cluster(
         0, *zoned(), storage_class("fast"), claim("data", "fast"), mounting("db", "data")
