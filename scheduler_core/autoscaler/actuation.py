@@ -17,10 +17,7 @@ from scheduler_core.autoscaler.scale_down import Removal
 from scheduler_core.autoscaler.templates import (
     DELETION_CANDIDATE,
     TO_BE_DELETED,
-    annotations_on,
     is_expendable,
-    is_mirror,
-    is_of_daemon_set,
 )
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
@@ -168,17 +165,17 @@ class NodeDeletions:
             return False
         flag = f"daemonset-eviction-for-{'occupied' if one.is_drain else 'empty'}-nodes"
         one.best_effort = [
-            pod.key for pod in pods if is_of_daemon_set(pod) and self._evicts(pod, self._flags(flag))
+            pod.key for pod in pods if pod.is_of_daemon_set and self._evicts(pod, self._flags(flag))
         ]
         if one.is_drain:
-            one.left = [pod.key for pod in pods if not is_of_daemon_set(pod) and not is_mirror(pod)]
+            one.left = [pod.key for pod in pods if not pod.is_of_daemon_set and not pod.is_mirror]
         for key in (*one.left, *one.best_effort):
             self.events.append(f"Pod {key} Normal ScaleDown: deleting pod for node scale down")
         return True
 
     @staticmethod
     def _evicts(pod: Pod, by_default: bool) -> bool:
-        own = annotations_on(pod).get(_DAEMON_EVICTION, "")
+        own = pod.annotations.get(_DAEMON_EVICTION, "")
         return {"true": True, "false": False}.get(own, by_default)
 
     def _pods_on(self, node: str) -> list[Pod]:

@@ -5,16 +5,15 @@ Source: cluster-autoscaler/simulator/drainability/rules, simulator/drain.go, uti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import Flags
-from scheduler_core.autoscaler.templates import annotations_on, is_mirror, is_of_daemon_set
-from scheduler_core.objects.fields import SelectorError
-from scheduler_core.objects.labels import NOTHING, label_selector_from
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.policy import EvictionBudget
 
 Document = Mapping[str, Any]
 _PREFIX: Final = "cluster-autoscaler.kubernetes.io/"
@@ -30,37 +29,20 @@ class DrainBudgets:
     """PodDisruptionBudgets, and what they still allow."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        self._budgets: list[tuple[str, Any, list[int]]] = []
-        for document in documents:
-            try:
-                selector = label_selector_from((document.get("spec") or {}).get("selector"))
-            except SelectorError:
-                selector = NOTHING
-            allowed = (document.get("status") or {}).get("disruptionsAllowed", 0)
-            self._budgets.append((document["metadata"].get("namespace", "default"), selector, [allowed]))
+        self._budgets = [EvictionBudget(document) for document in documents]
 
-    def of(self, pod: Pod) -> list[list[int]]:
-        """What each of the pod's budgets allows, as a cell that may be changed."""
-        return [
-            cell
-            for namespace, selector, cell in self._budgets
-            if namespace == pod.namespace and selector.matches(pod.labels)
-        ]
+    def of(self, pod: Pod) -> list[EvictionBudget]:
+        return [budget for budget in self._budgets if budget.selects(pod)]
 
     def allows_together(self, pods: Iterable[Pod]) -> bool:
         """Whether all of the pods may go at once."""
-        counts: dict[int, int] = {}
-        for pod in pods:
-            for cell in self.of(pod):
-                counts[id(cell)] = counts.get(id(cell), 0) + 1
-                if cell[0] < counts[id(cell)]:
-                    return False
-        return True
+        counts = Counter(budget for pod in pods for budget in self.of(pod))
+        return all(budget.left >= count for budget, count in counts.items())
 
     def take(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
-            for cell in self.of(pod):
-                cell[0] -= 1
+            for budget in self.of(pod):
+                budget.left -= 1
 
 
 @dataclass
@@ -102,8 +84,8 @@ class Drainability:
         return found
 
     def _asked(self, pod: Pod, now_ns: int) -> tuple[Answer, str]:
-        marks, flags, budgets = annotations_on(pod), self._flags, self.budgets.of(pod)
-        if is_mirror(pod) or is_long_terminating(pod, now_ns):
+        marks, flags, budgets = pod.annotations, self._flags, self.budgets.of(pod)
+        if pod.is_mirror or is_long_terminating(pod, now_ns):
             return "skip", ""
         custom = flags("skip-nodes-with-custom-controller-pods")
         if custom and (why := self._controller_problem(pod)):
@@ -126,7 +108,7 @@ class Drainability:
             return "", "NotSafeToEvictAnnotation"
         if flags("skip-nodes-with-local-storage") and _has_blocking_storage(pod, marks):
             return "", "LocalStorageRequested"
-        if any(cell[0] < 1 for cell in budgets):
+        if any(budget.left < 1 for budget in budgets):
             return "", "NotEnoughPdb"
         return "", ""
 
@@ -150,7 +132,7 @@ class Drainability:
 
 
 def _is_daemon(pod: Pod) -> bool:
-    return is_of_daemon_set(pod) or annotations_on(pod).get(f"{_PREFIX}daemonset-pod") == "true"
+    return pod.is_of_daemon_set or pod.annotations.get(f"{_PREFIX}daemonset-pod") == "true"
 
 
 def is_long_terminating(pod: Pod, now_ns: int) -> bool:

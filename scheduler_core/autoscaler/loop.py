@@ -20,11 +20,8 @@ from scheduler_core.autoscaler.scale_down import Planner, ScaleDown
 from scheduler_core.autoscaler.scale_up import Orchestrator, Quotas, ScaleUp, not_triggered
 from scheduler_core.autoscaler.snapshot import Cursor, GroupTemplate, NodesAndPods
 from scheduler_core.autoscaler.templates import (
-    annotations_on,
     fresh_node,
     is_expendable,
-    is_mirror,
-    is_of_daemon_set,
     own_template,
     prepared,
     renamed,
@@ -186,7 +183,7 @@ class Autoscaler:
             }  # fmt: skip
             if removal.pods:
                 pods = view.snapshot.pods[removal.node]
-                told["evicts"] = [pod.key for pod in pods if not is_of_daemon_set(pod) and not is_mirror(pod)]
+                told["evicts"] = [pod.key for pod in pods if not pod.is_of_daemon_set and not pod.is_mirror]
             found.deleting.append(told)
         started = bool(found.deleting)
         found.result = "ScaleDownNodeDeleteStarted" if started else "ScaleDownNoNodeDeleted"
@@ -283,7 +280,7 @@ class Autoscaler:
         kept += drained
         left = self._without_schedulable(loop, snapshot, kept)
         _tell(loop, "filter-schedulable", kept, left)
-        others = [pod for pod in left if not is_of_daemon_set(pod)]
+        others = [pod for pod in left if not pod.is_of_daemon_set]
         _tell(loop, "filter-daemonset", left, others)
         return [pod for pod in others if self._is_old_enough(pod, view.now_ns)]
 
@@ -293,12 +290,12 @@ class Autoscaler:
             _without_node(pod)
             for name in self.deletions.drained
             for pod in snapshot.pods.get(name, ())
-            if not (pod.is_terminating or is_of_daemon_set(pod) or is_mirror(pod))
+            if not (pod.is_terminating or pod.is_of_daemon_set or pod.is_mirror)
         ]
 
     def _is_old_enough(self, pod: Pod, now_ns: int) -> bool:
         delay_ns = self._flags.ns("new-pod-scale-up-delay")
-        own = annotations_on(pod).get(_SCALE_UP_DELAY)
+        own = pod.annotations.get(_SCALE_UP_DELAY)
         if own is not None:
             with suppress(ValueError):  # upstream logs it, and the flag counts
                 delay_ns = max(delay_ns, parse_duration_ns(own))
@@ -318,7 +315,7 @@ class Autoscaler:
             shapes = failed.setdefault(controller.uid, []) if controller is not None else []
             if not node and not (shapes and shape_of(pod) in shapes):
                 node = snapshot.try_any(pod, lambda _: True)
-                is_told = controller is not None and not is_of_daemon_set(pod)
+                is_told = controller is not None and not pod.is_of_daemon_set
                 if not node and is_told and len(shapes) < MOST_GROUPS_OF_A_CONTROLLER:
                     shapes.append(shape_of(pod))
             if node:

@@ -19,10 +19,7 @@ from scheduler_core.autoscaler.templates import (
     DELETION_CANDIDATE,
     GPU,
     TO_BE_DELETED,
-    annotations_on,
     has_gpu,
-    is_mirror,
-    is_of_daemon_set,
 )
 from scheduler_core.autoscaler.view import LoopView
 from scheduler_core.fork import homeless
@@ -187,7 +184,7 @@ class Planner:
         no_mirrors = self._flags("ignore-mirror-pods-utilization")
         for pod in view.snapshot.pods[node.name]:
             amount = pod.requests.get(resource, 0)
-            if (no_daemons and is_of_daemon_set(pod)) or (no_mirrors and is_mirror(pod)):
+            if (no_daemons and pod.is_of_daemon_set) or (no_mirrors and pod.is_mirror):
                 left_out += amount
             elif not is_long_terminating(pod, view.now_ns):
                 asked += amount
@@ -316,7 +313,7 @@ class Planner:
 
 
 def _is_disabled(node: Node) -> bool:
-    return annotations_on(node).get(_DISABLED) == "true"
+    return node.annotations.get(_DISABLED) == "true"
 
 
 def _is_being_deleted(node: Node, now_ns: int) -> bool:

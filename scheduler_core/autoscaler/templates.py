@@ -49,7 +49,6 @@ _REPORTED: Final = frozenset({
     "NodeWithImpairedVolumes",
 })  # fmt: skip
 _TEMPLATE: Final = "cluster-autoscaler.kubernetes.io/template-node"
-_MIRROR: Final = "kubernetes.io/config.mirror"
 GPU: Final = "nvidia.com/gpu"
 GPU_LABEL: Final = "TestGPULabel/accelerator"
 _OLD_LABELS: Final = (
@@ -77,19 +76,6 @@ def prepared(document: Document) -> Document:
         namespace = metadata.setdefault("namespace", "default")
         metadata.setdefault("uid", f"{kind}:{namespace}/{name}")
     return changed
-
-
-def annotations_on(holder: Pod | Node) -> Mapping[str, str]:
-    return holder.manifest["metadata"].get("annotations") or {}
-
-
-def is_mirror(pod: Pod) -> bool:
-    return _MIRROR in annotations_on(pod)
-
-
-def is_of_daemon_set(pod: Pod) -> bool:
-    controller = pod.meta.controller
-    return controller is not None and controller.kind == "DaemonSet"
 
 
 def amounts_of(node: Node, key: str = "capacity") -> dict[str, int]:
@@ -144,7 +130,7 @@ def template_of(
         spec.pop("unschedulable", None)
     labels = {**node.labels, _TEMPLATE: "true"}
     manifest |= {"spec": spec, "metadata": {**manifest["metadata"], "labels": labels}}
-    kept = [pod for pod in pods if not pod.is_terminating and (is_mirror(pod) or _daemon_uid(pod))]
+    kept = [pod for pod in pods if not pod.is_terminating and (pod.is_mirror or _daemon_uid(pod))]
     running = {_daemon_uid(pod) for pod in kept}
     template = GroupTemplate(node_from(manifest), tuple(kept))
     for daemon_set in daemon_sets:
@@ -199,7 +185,7 @@ def runs_on(pod: Pod, node: Node) -> bool:
 
 def _daemon_uid(pod: Pod) -> str:
     controller = pod.meta.controller
-    return controller.uid if controller is not None and is_of_daemon_set(pod) else ""
+    return controller.uid if controller is not None and pod.is_of_daemon_set else ""
 
 
 def _is_critical(pod: Pod) -> bool:

@@ -16,7 +16,7 @@ from scheduler_core.descheduler.policy import (
     Policy,
     protected_classes,
 )
-from scheduler_core.descheduler.view import PREFER_NO_EVICTION, View, annotations_on, priority, status
+from scheduler_core.descheduler.view import PREFER_NO_EVICTION, View, priority, status
 from scheduler_core.errors import quoted
 from scheduler_core.objects.duration import format_duration, parse_duration_ns
 from scheduler_core.objects.fields import SelectorError
@@ -25,7 +25,6 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 
 EVICT: Final = "descheduler.alpha.kubernetes.io/evict"
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _SOURCE: Final = "kubernetes.io/config.source"
 NO_OTHER_NODE: Final = (
     "pod does not fit on any other node because of "
@@ -61,12 +60,12 @@ class DefaultEvictor:
 
     def is_forced(self, pod: Pod) -> bool:
         """An annotation evicts it whatever the filter says."""
-        return EVICT in annotations_on(pod)
+        return EVICT in pod.annotations
 
     def is_kept(self, pod: Pod) -> bool:
         """An annotation keeps it, where the policy makes that one binding."""
         mandatory = self._arguments.get("noEvictionPolicy") == "Mandatory"
-        return mandatory and PREFER_NO_EVICTION in annotations_on(pod)
+        return mandatory and PREFER_NO_EVICTION in pod.annotations
 
     def filter(self, pod: Pod) -> bool:
         """Whether it may be evicted at all."""
@@ -74,8 +73,8 @@ class DefaultEvictor:
 
     def failed_checks(self, pod: Pod) -> Iterator[str]:
         """Every check that it fails, in upstream's order and words."""
-        marks, protections = annotations_on(pod), self._protections
-        if _MIRROR in marks:
+        marks, protections = pod.annotations, self._protections
+        if pod.is_mirror:
             yield "pod is a mirror pod"
         if marks.get(_SOURCE, "api") != "api":
             yield "pod is a static pod"

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from scheduler_core.objects.fields import SelectorError
-from scheduler_core.objects.labels import NOTHING, LabelSelector, label_selector_from
+from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.node import Node, Taint, node_from
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.policy import EvictionBudget
 from scheduler_core.objects.quantity import quantity_from
 from scheduler_core.objects.resources import PODS
 
@@ -162,22 +163,6 @@ class View:
         yield from (f"insufficient {name}" for name in short)
 
 
-class EvictionBudget:
-    """A PodDisruptionBudget, as the eviction API counts it."""
-
-    def __init__(self, document: Document) -> None:
-        metadata, spec = document["metadata"], document.get("spec") or {}
-        self.namespace: str = metadata.get("namespace", "")
-        self.left: int = (document.get("status") or {}).get("disruptionsAllowed", 0)
-        try:
-            self._selector = label_selector_from(spec.get("selector"))
-        except SelectorError:
-            self._selector = NOTHING
-
-    def selects(self, pod: Pod) -> bool:
-        return pod.namespace == self.namespace and self._selector.matches(pod.labels)
-
-
 def is_ready(node: Node) -> bool:
     """No condition Ready has another status than True; without one it is ready, too."""
     return all(status == "True" for type_, status in node.conditions if type_ == "Ready")
@@ -225,10 +210,6 @@ def anti_affinity_terms(pod: Pod) -> Iterator[tuple[str, tuple[str, ...], LabelS
 
 def matches_term(pod: Pod, namespaces: tuple[str, ...], selector: LabelSelector) -> bool:
     return pod.namespace in namespaces and selector.matches(pod.labels)
-
-
-def annotations_on(pod: Pod) -> Mapping[str, str]:
-    return pod.manifest["metadata"].get("annotations") or {}
 
 
 def priority(pod: Pod) -> int | None:
@@ -279,4 +260,4 @@ def goes_before(pod: Pod, other: Pod) -> bool:
     service, other_service = quality_of_service(pod), quality_of_service(other)
     if service != other_service:
         return service < other_service
-    return PREFER_NO_EVICTION not in annotations_on(pod) or PREFER_NO_EVICTION in annotations_on(other)
+    return PREFER_NO_EVICTION not in pod.annotations or PREFER_NO_EVICTION in other.annotations

@@ -44,6 +44,7 @@ class Named:
     """An object that has `meta`, and what is most often asked of it."""
 
     __slots__ = ()
+    manifest: fields.Document
     meta: ObjectMeta
 
     @property
@@ -61,6 +62,10 @@ class Named:
     @property
     def labels(self) -> dict[str, str]:
         return self.meta.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.manifest["metadata"].get("annotations") or {}
 
     @property
     def key(self) -> str:

@@ -158,6 +158,15 @@ class Pod(Named):
         return bool(self.required_anti_affinity)
 
     @property
+    def is_mirror(self) -> bool:
+        """Whether a kubelet made it for a static pod."""
+        return "kubernetes.io/config.mirror" in self.annotations
+
+    @property
+    def is_of_daemon_set(self) -> bool:
+        return self.meta.controller is not None and self.meta.controller.kind == "DaemonSet"
+
+    @property
     def is_terminating(self) -> bool:
         return self.meta.deletion_ns is not None
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects import fields
-from scheduler_core.objects.labels import LabelSelector, label_selector_from
+from scheduler_core.objects.labels import NOTHING, LabelSelector, label_selector_from
 from scheduler_core.objects.meta import PlainObject, object_meta_from
-from scheduler_core.objects.pod import selector_at
+from scheduler_core.objects.pod import Pod, selector_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +28,22 @@ class SelectingObject(PlainObject):
     selector: LabelSelector
     selector_labels: dict[str, str]
     """The plain map of a Service or ReplicationController, empty for the others."""
+
+
+class EvictionBudget:
+    """A PodDisruptionBudget that is taken literally, and how many evictions it allows still."""
+
+    def __init__(self, document: fields.Document) -> None:
+        metadata, spec = document["metadata"], document.get("spec") or {}
+        self.namespace: str = metadata.get("namespace", "")
+        self.left: int = (document.get("status") or {}).get("disruptionsAllowed", 0)
+        try:
+            self._selector = label_selector_from(spec.get("selector"))
+        except fields.SelectorError:
+            self._selector = NOTHING
+
+    def selects(self, pod: Pod) -> bool:
+        return pod.namespace == self.namespace and self._selector.matches(pod.labels)
 
 
 def pod_disruption_budget_from(manifest: fields.Document) -> PodDisruptionBudget:

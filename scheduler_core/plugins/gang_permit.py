@@ -117,5 +117,5 @@ def _said(pod: Pod, key: str) -> str | None:
     """A label or, failing that, an annotation."""
     if key in pod.labels:
         return pod.labels[key]
-    value = (pod.manifest["metadata"].get("annotations") or {}).get(key)
+    value = pod.annotations.get(key)
     return None if value is None else str(value)

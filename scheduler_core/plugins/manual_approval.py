@@ -67,7 +67,7 @@ class ManualApproval(PermitPlugin):
         return [on("Pod", "Update", _after_own_change)]
 
     def permit(self, pod: Pod, node_name: str) -> tuple[Status, int]:
-        annotations = pod.manifest["metadata"].get("annotations") or {}
+        annotations = pod.annotations
         if annotations.get(APPROVAL) != "required":
             return SUCCESS, 0
         wait_ns = self.timeout_ns

@@ -282,7 +282,7 @@ def _makers(listers: Listers) -> list[StorageClass]:
     makers = (one for one in listers.all("StorageClass") if one.provisioner not in ("", NO_PROVISIONER))
 
     def order(one: StorageClass) -> tuple[bool, str]:
-        return (one.manifest["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) != "true", one.name
+        return one.annotations.get(DEFAULT_CLASS) != "true", one.name
 
     return sorted(makers, key=order)
 
@@ -512,22 +512,18 @@ def volume_places(fork: Fork, pod: Pod) -> list[tuple[PersistentVolumeClaim, str
     A bound volume is where its node affinity or its zone labels say; one that is still to be bound where its class
     may make it (`allowedTopologies`), or where unclaimed volumes of the class are.
     """
-    get, found = fork.cache.listers.get, []
-    for volume in (pod.manifest.get("spec") or {}).get("volumes") or ():
-        source = volume.get("persistentVolumeClaim") or {}
-        name = f"{pod.name}-{volume.get('name')}" if volume.get("ephemeral") else source.get("claimName", "")
-        claim = get("PersistentVolumeClaim", pod.namespace, name) if name else None
-        if claim is None:
-            continue
+    listers, found = fork.cache.listers, []
+    for claim in _claims(pod, listers):
+        name = claim.meta.name
         if claim.volume_name:
-            bound = get("PersistentVolume", "", claim.volume_name)
+            bound = listers.get("PersistentVolume", "", claim.volume_name)
             options = [] if bound is None else _labels_of_volume(bound)
             words = f"PersistentVolume {claim.volume_name} of claim {name}"
         else:
-            kind = get("StorageClass", "", claim.storage_class)
+            kind = listers.get("StorageClass", "", claim.storage_class)
             options = _labels_of_class(kind) if kind is not None else []
-            for free in fork.cache.listers.all("PersistentVolume"):
-                if free.claim_ref is None and free.storage_class == claim.storage_class:
+            for free in _free_volumes(listers):
+                if free.storage_class == claim.storage_class:
                     options += _labels_of_volume(free)
             words = f"claim {name} of StorageClass {claim.storage_class}"
         if options:

@@ -632,7 +632,7 @@ class Search:
 
         The system's own are for the system's DaemonSets alone; for those of others a class is made where there is none.
         """
-        is_daemon, is_system = pod_edits.is_daemon(self.pod), self.pod.namespace == "kube-system"
+        is_daemon, is_system = self.pod.is_of_daemon_set, self.pod.namespace == "kube-system"
         found = [
             item
             for item in sorted(self.priority_classes, key=lambda one: (one.value, one.name))

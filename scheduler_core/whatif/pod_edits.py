@@ -504,7 +504,7 @@ def is_of_template(pod: Pod, template: Spec | None, *path: str | int) -> bool:
     template : mapping or None
         The spec of the owner's pod template; None where it is not known, and without an owner.
     """
-    if path[:2] == ("affinity", "nodeAffinity") and is_daemon(pod):
+    if path[:2] == ("affinity", "nodeAffinity") and pod.is_of_daemon_set:
         return False
     found: Any = template
     for key in path if template is not None else ():
@@ -513,11 +513,6 @@ def is_of_template(pod: Pod, template: Spec | None, *path: str | int) -> bool:
             return False
         found = found[key]
     return True
-
-
-def is_daemon(pod: Pod) -> bool:
-    """Whether a DaemonSet made it, for one node alone."""
-    return pod.meta.controller is not None and pod.meta.controller.kind == "DaemonSet"
 
 
 def without_selectors(pod: Pod, template: Spec | None = None) -> Iterator[Variant]:
@@ -670,7 +665,7 @@ def with_priority(pod: Pod, to: PriorityClass, *, is_new: bool = False) -> Varia
     """The pod in a higher priority class, which `is_new` makes first; of a DaemonSet that is what it means anyway."""
     fields = {"priorityClassName": to.name, "priority": to.value, "preemptionPolicy": to.preemption_policy}
     form = "raise-priority/new" if is_new else "raise-priority"
-    more = {"kind": KEEPS, "decides": OWNER} if is_daemon(pod) else {"kind": HARMS, "headline": False}
+    more = {"kind": KEEPS, "decides": OWNER} if pod.is_of_daemon_set else {"kind": HARMS, "headline": False}
     edit = setting({(name,): value for name, value in fields.items()})
     words = {"name": to.name, "value": to.value, "was": pod.priority}
     return _variant(pod, form, words, edit, **more)

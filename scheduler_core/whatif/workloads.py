@@ -249,7 +249,7 @@ def used_by_like(fork: Fork, pod: Pod) -> dict[str, int]:
     found: dict[str, int] = {}
     owner = pod.meta.controller
     for one in fork.cache.pods_in_order() if owner is not None else ():
-        said = (one.manifest["metadata"].get("annotations") or {}).get(USE_ANNOTATION)
+        said = one.annotations.get(USE_ANNOTATION)
         if said is None or one.namespace != pod.namespace or not _is_of_one(pod, one):
             continue
         for resource, text in json.loads(said).items():
