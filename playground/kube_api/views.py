@@ -44,11 +44,16 @@ from scheduler_core.schema.tables import table_beside
 _TABLES: Final = table_beside(__package__, "protocol.yaml")
 _NOT_HERE: Final[list[tuple[str, str, str]]] = _TABLES["not_here"]
 _WAITED_FOR: Final[list[str]] = _TABLES["waited_for"]
-_POSTS: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.WriteAnswer]]] = {
+_WRITES: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.WriteAnswer]]] = {
     "": writing.create,
     "binding": writing.bind,
     "eviction": writing.evict,
+    "update": writing.replace,
+    "patch": writing.patch,
+    "delete": writing.delete,
+    "deletecollection": writing.delete_collection,
 }
+"""By verb; a create by what is created below an object."""
 
 
 class _Bodies(AlwaysJSON):
@@ -188,17 +193,7 @@ def _written(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResp
     verb = _verb(str(request.method), target)
     if target.subresource == "" and verb not in target.kind.verbs:
         raise _no_method()
-    match verb:
-        case "create":
-            answer = _POSTS[target.subresource](request, cluster, target)
-        case "update":
-            answer = writing.replace(request, cluster, target)
-        case "patch":
-            answer = writing.patch(request, cluster, target)
-        case "delete":
-            answer = writing.delete(request, cluster, target)
-        case _:
-            answer = writing.delete_collection(request, cluster, target)
+    answer = _WRITES[target.subresource if verb == "create" else verb](request, cluster, target)
     body = answer.body
     if answer.is_object:
         body = form_of(request).one(cluster, target.kind, body)
