@@ -26,6 +26,11 @@ CONTROLS = {"cycle": 60}
 MOST_CONTROLS = 110
 LARGEST_GROUP = """[...document.querySelectorAll("#filter .same-t tbody tr")]
     .sort((a, b) => b.cells[1].innerText - a.cells[1].innerText)[0].querySelector("a").id"""
+SMALL = """[...new Set([...document.querySelectorAll("main *")].filter(e => e.checkVisibility()
+    && parseFloat(getComputedStyle(e).fontSize) < 12
+    && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
+    && getComputedStyle(e).clipPath === "none").map(e => e.outerHTML.slice(0, 60)))].slice(0, 4)"""
+"""Text of less than 12 px, by the elements that have it."""
 SEEN = "main :is(a[href]:not(.nd + .nd), button, input:not([type=hidden]), select, textarea, summary)"
 
 
@@ -128,7 +133,8 @@ def too_much(page, url, pages, width):
         ):
             if value > limit:
                 found.append(f"{name} at {width}: {value:.2f} {what}, {limit} at most")
-        found += [f"{name} at {width}: {wrong}" for wrong in out_of_bounds(page)]
+        small = page.evaluate(SMALL) if width < 800 else []
+        found += [f"{name} at {width}: {wrong}" for wrong in (*out_of_bounds(page), *small)]
     return found
 
 

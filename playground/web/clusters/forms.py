@@ -52,7 +52,7 @@ class NodePoolForm(forms.Form):
         initial="zone-a, zone-b, zone-c", required=False, label="Zones", help_text="Names, in turn"
     )
     cpu = QuantityField(initial="8", label="CPU")
-    memory = QuantityField(initial="32Gi", example="32Gi or 512Mi", label="memory")
+    memory = QuantityField(initial="32Gi", example="32Gi or 512Mi", label="Memory")
     pods = forms.IntegerField(min_value=0, max_value=100_000, initial=110, label="pods")
     extended = AmountsField(required=False, label="Extended resources", help_text="nvidia.com/gpu=4")
     labels = PairsField(required=False, label="Labels", help_text="disk=ssd, pool=general")

@@ -46,7 +46,7 @@ class NodeForm(ManifestForm):
         "unschedulable": "spec.unschedulable",
     }
     cpu = QuantityField(label="CPU", initial="0")
-    memory = QuantityField(example="32Gi or 512Mi", label="memory", initial="0")
+    memory = QuantityField(example="32Gi or 512Mi", label="Memory", initial="0")
     pods = forms.IntegerField(min_value=0, max_value=100_000, label="pods", initial="0")
     labels = PairsField(required=False, label="Labels", widget=forms.Textarea(attrs={"rows": 4}))
     taints = TaintsField(

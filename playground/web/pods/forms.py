@@ -334,7 +334,7 @@ class PodForm(forms.Form):
     priority_class = forms.ChoiceField(required=False, label="Priority class")
     labels = PairsField(required=False, label="Labels", help_text="app=web, tier=front")
     cpu = QuantityField(required=False, initial="500m", label="CPU")
-    memory = QuantityField(required=False, initial="512Mi", example="4Gi or 512Mi", label="memory")
+    memory = QuantityField(required=False, initial="512Mi", example="4Gi or 512Mi", label="Memory")
     extended = AmountsField(required=False, label="Extended resources", help_text="nvidia.com/gpu=1")
     image = forms.CharField(required=False, initial="nginx:1.29", label="Image")
     host_port = forms.IntegerField(required=False, min_value=1, max_value=65535, label="Host port")
