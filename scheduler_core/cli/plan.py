@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scheduler_core.autoscaler.pasted import read_autoscaler
 from scheduler_core.cli import reports
 from scheduler_core.cli.manifests import named_by_file, notes_by_file, read_manifests, scenario_of_dump
 from scheduler_core.descheduler.policy import PolicyError, read_policy
@@ -120,6 +121,8 @@ def _question(options: argparse.Namespace) -> dict[str, Any]:
             found["policy"] = read_policy(Path(options.policy).read_bytes())
         except PolicyError as error:
             raise reports.Unusable(f"{options.policy}: {error}") from None
+    if getattr(options, "autoscaler", None):
+        found["autoscaler"] = read_autoscaler(Path(options.autoscaler).read_bytes())
     if getattr(options, "prices", None):
         found["prices"] = read_prices(_text_of(options.prices))
     return found

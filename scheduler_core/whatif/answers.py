@@ -14,6 +14,7 @@ from scheduler_core.fork import ZONE, Fork, Report, group_of, silent
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import backlog, questions, take_away, workloads
+from scheduler_core.whatif.autoscaling import answer_autoscaling
 from scheduler_core.whatif.consolidate import Fewer, fewer_nodes, replay_steps
 from scheduler_core.whatif.descheduling import answer_descheduling
 from scheduler_core.whatif.fixes import counted, first_of, money, owner_words
@@ -818,4 +819,5 @@ _ANSWERS: dict[str, _Asked] = {
     questions.BACKLOG: answer_backlog,
     questions.CONSOLIDATE: answer_fewer,
     questions.DESCHEDULE: answer_descheduling,
+    questions.AUTOSCALE: answer_autoscaling,
 }

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from scheduler_core.autoscaler.pasted import autoscaler_from
 from scheduler_core.errors import InvalidObject
 from scheduler_core.fork import ZONE, Fork, Report, group_of
 from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
 
-DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE, DESCHEDULE = ASKS = (
+DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE, DESCHEDULE, AUTOSCALE = ASKS = (
     "drain",
     "lose",
     "any-node",
@@ -24,6 +25,7 @@ DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE, DESCHEDULE = 
     "backlog",
     "consolidate",
     "deschedule",
+    "autoscale",
 )
 _FIELDS = {
     DRAIN: ("nodes", "label"),
@@ -34,6 +36,7 @@ _FIELDS = {
     BACKLOG: ("workload", "prices"),
     CONSOLIDATE: ("prices",),
     DESCHEDULE: ("policy",),
+    AUTOSCALE: ("autoscaler", "prices"),
 }
 MAX_NODES = 5_000
 """Nodes that one question names."""
@@ -56,9 +59,11 @@ class PlanQuestion:
     pod : mapping or None
         Of `headroom`: a manifest.
     prices : PriceList or None
-        Of `backlog` and `consolidate`: in place of the list that is shipped.
+        Of `backlog`, `consolidate` and `autoscale`: in place of the list that is shipped.
     policy : mapping or None
         Of `deschedule`: a DeschedulerPolicy.
+    autoscaler : mapping or None
+        Of `autoscale`: flags and node groups (`autoscaler.pasted`); without them groups are guessed.
     """
 
     ask: str
@@ -68,6 +73,7 @@ class PlanQuestion:
     pod: Mapping[str, Any] | None = None
     prices: PriceList | None = None
     policy: Mapping[str, Any] | None = None
+    autoscaler: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
         """The normal form, JSON-able: what is not asked is left out."""
@@ -78,6 +84,7 @@ class PlanQuestion:
             "workload": self.workload,
             "pod": None if self.pod is None else dict(self.pod),
             "policy": None if self.policy is None else dict(self.policy),
+            "autoscaler": None if self.autoscaler is None else dict(self.autoscaler),
             "prices": None if self.prices is None else self.prices.document(),
         }
         return {name: value for name, value in asked.items() if value not in ("", [], None)}
@@ -116,6 +123,9 @@ def question_from(document: Mapping[str, Any]) -> PlanQuestion:
     policy = document.get("policy")
     if ask == DESCHEDULE and not isinstance(policy, Mapping):
         raise InvalidObject("policy", policy, "must be a DeschedulerPolicy")
+    autoscaler = document.get("autoscaler")
+    if autoscaler is not None:
+        autoscaler_from(autoscaler)
     if ask in (DRAIN, LOSE):
         if label and "=" not in label:
             raise InvalidObject("label", label, "must be KEY=VALUE")
@@ -131,7 +141,7 @@ def question_from(document: Mapping[str, Any]) -> PlanQuestion:
         raise InvalidObject("workload", workload, "must be KIND NAMESPACE/NAME")
     prices = document.get("prices")
     listed = None if prices is None else price_list_from(prices, "prices")
-    return PlanQuestion(ask, tuple(dict.fromkeys(nodes)), label, workload, pod, listed, policy)
+    return PlanQuestion(ask, tuple(dict.fromkeys(nodes)), label, workload, pod, listed, policy, autoscaler)
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:

@@ -213,6 +213,24 @@ data:
     assert "one DeschedulerPolicy is needed" in html_of(none)
 
 
+def test_flags_of_the_autoscaler_are_pasted_and_every_node_says_why_it_stays(
+    client: Client, cluster: Cluster
+) -> None:
+    question = asked(client, cluster, ask="autoscale", autoscaler="--expander=price --v=4")
+    html = page(client, "plan-answer", cluster.public_id, question.public_id)
+    assert question.answer is not None and question.answer["verdict"] in html
+    assert "Every node: why it stays or goes" in html and "--v." in html
+    assert all(node["text"].partition("'")[0] in html for node in question.answer["nodes"])
+    url = f"/api/v1/clusters/{cluster.public_id}/questions/{question.public_id}/answer.json"
+    assert client.get(url).json()["nodes"] == question.answer["nodes"]
+    refused = client.post(
+        reverse("web:plan", args=[cluster.public_id]),
+        {"ask": "autoscale", "autoscaler": "--expander=cheapest"},
+        follow=True,
+    )
+    assert "must be of least-waste" in html_of(refused)
+
+
 def test_a_branch_does_what_the_answer_says(client: Client, cluster: Cluster) -> None:
     question = asked(client, cluster, ask="drain", nodes="node-a")
     assert question.answer is not None

@@ -114,7 +114,8 @@ def clusters_seeds(call: Call, cluster: Cluster) -> Any:
 def clusters_plan(call: Call, cluster: Cluster) -> Any:
     """What nodes may be drained or lost, how many more pods fit, which nodes are wanted or spare. `ask` is one of
     drain, lose (`nodes`, `label: KEY=VALUE`), any-node, any-domain (`label: KEY`), headroom (`workload: KIND
-    NAMESPACE/NAME` or `pod`), backlog, consolidate (`prices`), deschedule (`policy`). Nothing of the cluster changes.
+    NAMESPACE/NAME` or `pod`), backlog, consolidate (`prices`), deschedule (`policy`), autoscale (`autoscaler`,
+    `prices`). Nothing of the cluster changes.
 
     Equal questions about an unchanged cluster are one: the answer may be there at once.
     """

@@ -26,6 +26,7 @@ from playground.web.listing import Alike, alike
 from playground.web.looks import View
 from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, done, site_user
+from scheduler_core.autoscaler.pasted import read_autoscaler
 from scheduler_core.descheduler.policy import PolicyError, read_policy
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
@@ -35,8 +36,8 @@ from scheduler_core.whatif.answers import answer_text
 NODES_LISTED = 500
 BACKLOG = "backlog"
 """What the page of the best fix answers: it has no card."""
-ASKED_WITH_WORDS = ("drain", "lose", "deschedule")
-"""Questions that need nodes or a policy first."""
+ASKED_WITH_WORDS = ("drain", "lose", "deschedule", "autoscale")
+"""Questions that need nodes, a policy or flags first, or take long."""
 
 
 def overview(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
@@ -118,6 +119,9 @@ def _posted(request: HttpRequest) -> dict[str, Any]:
             found["policy"] = read_policy(request.POST.get("policy", ""))
         except PolicyError as error:
             raise InvalidObject("policy", None, f"cannot be read: {error}") from None
+    given = request.POST.get("autoscaler", "").strip()
+    if given:
+        found["autoscaler"] = read_autoscaler(given)
     return found
 
 
@@ -178,6 +182,8 @@ def _command(question: dict[str, Any]) -> str:
         words += ["-l", question["label"]]
     if question.get("policy"):
         words.append("policy.yaml")
+    if question.get("autoscaler"):
+        words.append("autoscaler.yaml")
     if question.get("workload"):
         words += ["--workload", question["workload"].replace(" ", "/")]
     return f"python -m scheduler_core plan --json cluster.json {' '.join(words)} | sha256sum"

@@ -35,6 +35,18 @@ def test_a_harmless_drain_ends_with_0_and_a_loss_that_hurts_with_1(
     assert capsys.readouterr().out.startswith("default/bare has no owner that recreates it.\n")
 
 
+def test_the_autoscaler_s_flags_are_a_file_or_left_out(
+    dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = tmp_path / "flags"
+    flags.write_text("--nodes=1:3:nodes --scale-down-unneeded-time=1m")
+    assert main(["plan", dump, "autoscale", str(flags)]) == 0
+    assert "a: It goes at 1m10s, not needed since 0s; room for its 1 pod is on b." in capsys.readouterr().out
+    assert main(["plan", dump, "autoscale"]) == 0
+    flags.write_text("--expander=cheapest")
+    assert main(["plan", dump, "autoscale", str(flags)]) == 2
+
+
 def test_answers_as_json_are_the_same_bytes_twice(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     for question in (["any-node"], ["headroom", "--like", "default/web-1"]):
         main(["plan", "--json", dump, *question])

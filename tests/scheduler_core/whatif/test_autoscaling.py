@@ -1,0 +1,242 @@
+"""What the autoscaler adds and removes beside the scheduler, in virtual time, and what it says of each pod and node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core import prepare
+from scheduler_core.autoscaler.pasted import read_autoscaler
+from scheduler_core.errors import InvalidObject
+from scheduler_core.sim.changes import WriteObject
+from scheduler_core.sim.simulation import Simulation
+from scheduler_core.whatif import scaling
+from scheduler_core.whatif.answers import answer_question, answer_text
+
+from .test_descheduling import cluster, node, pod
+
+TYPE = "node.kubernetes.io/instance-type"
+
+
+def pending(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
+    made = pod(name, "", cpu, **spec)
+    del made["spec"]["nodeName"], made["status"]
+    return made
+
+
+def of_pool(name: str, pool: str, kind: str = "m6i.xlarge", **labels: str) -> dict[str, Any]:
+    return node(name, **{"pool": pool, TYPE: kind, **labels})
+
+
+def asked(simulation: Simulation, groups: Any = None, **options: Any) -> dict[str, Any]:
+    given = {"options": {key.replace("_", "-"): value for key, value in options.items()}}
+    if groups is not None:
+        given["nodeGroups"] = groups
+    return answer_question(simulation, {"ask": "autoscale", "autoscaler": given})
+
+
+def group(name: str, least: int, most: int, **more: Any) -> dict[str, Any]:
+    return {"name": name, "minSize": least, "maxSize": most, **more}
+
+
+def told(answer: dict[str, Any]) -> dict[str, str]:
+    return {line["text"]: line["note"] for line in answer["lines"]}
+
+
+def said_of(answer: dict[str, Any]) -> dict[str, str]:
+    return {item["node"]: item["text"] for item in answer["nodes"]}
+
+
+def test_a_group_grows_for_pods_that_wait_and_the_others_say_why_not() -> None:
+    simulation = cluster(
+        of_pool("web-a", "web", disk="ssd"),
+        of_pool("db-a", "db"),
+        pod("full-a", "web-a", "3"),
+        pod("full-b", "db-a", "3"),
+        *(pending(f"new-{n}", "1500m", nodeSelector={"disk": "ssd"}) for n in range(3)),
+    )
+    before = simulation.checkpoint()
+    answer = asked(simulation, [group("web", 1, 3), group("db", 1, 5)])
+    assert simulation.checkpoint() == before
+    assert answer["verdict"] == "The autoscaler adds 2 nodes in 1m20s; 3 of 3 pending pods find a node."
+    assert answer["tone"] == "good"
+    assert told(answer)["web grows from 1 to 3 nodes at 10s, of 3 at most."] == (
+        "the only option, web: 2 nodes for 3 pods"
+    )
+    helps = told(answer)["shop/new-0, shop/new-1 and shop/new-2: web helps."]
+    assert helps == "db: node(s) didn't match Pod's node affinity/selector"
+    assert {move["node"] for move in answer["moves"]} <= {"web-new-1", "web-new-2"}
+    added = [step["apply"]["metadata"]["name"] for step in answer["steps"]]
+    assert added == ["web-new-1", "web-new-2"]
+    figures = {figure["words"]: figure["value"] for figure in answer["figures"]}
+    assert (figures["cost an hour"], figures["in the end"], figures["added an hour"]) == (
+        "$0.46",
+        "$0.92",
+        "$0.46",
+    )
+    assert answer["bound"] <= 0.46
+
+
+def test_a_group_at_its_maximum_leaves_pods_pending() -> None:
+    simulation = cluster(
+        of_pool("web-a", "web"), pod("full", "web-a", "3"), *(pending(f"new-{n}", "3") for n in range(2))
+    )
+    answer = asked(simulation, [group("web", 1, 2)])
+    assert answer["verdict"] == "The autoscaler adds 1 node in 1m20s; 1 of 2 pending pods finds a node."
+    assert answer["tone"] == "bad"
+    none = asked(simulation, [group("web", 1, 1)])
+    assert none["verdict"] == "The autoscaler changes nothing; 0 of 2 pending pods find a node."
+    assert told(none)["shop/new-0 and shop/new-1: no group helps."] == "web: max node group size reached"
+
+
+def test_the_expander_is_named_with_what_it_leaves() -> None:
+    objects = (
+        of_pool("cheap-a", "cheap", "m6i.xlarge"),
+        of_pool("dear-a", "dear", "m6i.16xlarge"),
+        pod("full-a", "cheap-a", "3"),
+        pod("full-b", "dear-a", "3"),
+        pending("new", "3"),
+    )
+    groups = [group("dear", 1, 5), group("cheap", 1, 5)]
+    answer = asked(cluster(*objects), groups, expander="price")
+    assert answer["groups"][0]["added"] == 0 and answer["groups"][1]["added"] == 1
+    note = told(answer)["cheap grows from 1 to 2 nodes at 10s, of 5 at most."]
+    assert note.startswith("--expander=price: price leaves cheap. Options: cheap: 1 node for 1 pod; dear")
+    chosen = {
+        "priorities": "10: [dear]\n1: [.*]\n",
+        "options": {"expander": "priority"},
+        "nodeGroups": groups,
+    }
+    answer = answer_question(cluster(*objects), {"ask": "autoscale", "autoscaler": chosen})
+    assert "priority leaves dear" in told(answer)["dear grows from 1 to 2 nodes at 10s, of 5 at most."]
+
+
+def test_every_node_says_why_it_stays_or_goes() -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "held", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "held"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    held = pod("held", "c")
+    held["metadata"]["labels"] = {"app": "held"}
+    simulation = cluster(
+        *(of_pool(name, "web") for name in ("a", "b", "c", "d", "full")),
+        node("alone"),
+        pod("moves", "a"),
+        pod("bare", "b", owned=False),
+        held,
+        pod("large", "full", "3"),
+        budget,
+    )
+    answer = asked(simulation, [group("web", 1, 9)])
+    assert answer["verdict"] == "The autoscaler removes 2 nodes in 10m30s."
+    said = said_of(answer)
+    assert said["d"] == "It goes at 10m10s, not needed since 0s; no pod has to move."
+    assert said["a"].startswith("It goes at ") and "room for its 1 pod is on " in said["a"]
+    assert said["b"] == "It stays: shop/bare has no controller that would make it again."
+    assert said["c"] == "It stays: a disruption budget of shop/held allows no eviction."
+    assert said["full"] == "It stays: its pods ask for 75% of its cpu, above 50%."
+    assert said["alone"] == "It stays: it is in no node group."
+    assert [step for step in answer["steps"] if "drain" in step] == [{"drain": "a"}, {"drain": "d"}]
+    states = {name: state for part in answer["map"] for name, state, *_ in part["nodes"]}
+    assert (states["d"], states["b"]) == ("gone", "same")
+    later = said_of(asked(simulation, [group("web", 1, 9)], scale_down_unneeded_time="2m"))
+    assert later["d"] == "It goes at 2m10s, not needed since 0s; no pod has to move."
+    kept = said_of(asked(simulation, [group("web", 5, 9)]))
+    assert kept["d"] == "It stays: its group web is at its least size, 5."
+
+
+def test_an_evicted_pod_is_made_again_and_placed() -> None:
+    simulation = cluster(of_pool("a", "web"), of_pool("b", "web"), pod("one", "a", "1"), pod("two", "b", "1"))
+    run = scaling.run_loops(simulation, scaling.Given(), scaling.PriceList(()))
+    assert len(run.removed) == 1 and run.evictions == 1
+    pods = [stored.typed for stored in run.simulation.world.all("Pod")]
+    assert {one.node_name for one in pods} == {"a", "b"} - set(run.removed) and len(pods) == 2
+
+
+def test_where_no_group_is_given_each_pool_is_one_and_said_to_be_guessed() -> None:
+    simulation = cluster(of_pool("a", "web"), pod("full", "a", "3"), pending("new", "3"))
+    answer = answer_question(simulation, {"ask": "autoscale"})
+    assert [(one["name"], one["minSize"], one["maxSize"]) for one in answer["groups"]] == [("web", 0, 10)]
+    assert any("is guessed" in words for words in answer["leavesOut"])
+    assert answer_text(answer) == answer_text(answer_question(simulation, {"ask": "autoscale"}))
+
+
+def test_a_group_without_nodes_is_made_of_its_type_or_template() -> None:
+    simulation = cluster(of_pool("a", "web"), pod("full", "a", "3"), pending("new", "7"))
+    template = {"kind": "Node", "status": {"allocatable": {"cpu": "8", "memory": "9Gi", "pods": "9"}}}
+    for more in ({"instanceType": "m6i.2xlarge"}, {"template": template}):
+        answer = asked(simulation, [group("web", 1, 3), group("large", 0, 3, **more)])
+        assert [move["node"] for move in answer["moves"]] == ["large-new-1"]
+    with pytest.raises(InvalidObject, match=r"nodeGroups\[0\].name.*is of no node of the cluster"):
+        asked(simulation, [group("large", 0, 3)])
+
+
+def test_the_limit_that_ends_a_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "MOST_LOOPS", 1)
+    answer = asked(cluster(of_pool("a", "web"), pod("full", "a", "3"), pending("new", "3")))
+    assert "when the limit of 1 loops ends the run" in answer["verdict"]
+
+
+def test_flags_are_read_from_a_deployment_a_command_line_and_a_config_map() -> None:
+    wanted = {
+        "options": {"expander": "price", "balance-similar-node-groups": "true", "v": "4"},
+        "nodeGroups": [{"name": "web", "minSize": "1", "maxSize": "10"}],
+    }
+    words = "--expander=price --balance-similar-node-groups --v=4 \\\n --nodes=1:10:web"
+    assert read_autoscaler(words) == wanted
+    listed = ", ".join(f"'{word}'" for word in words.replace("\\\n", "").split())
+    deployment = (
+        "kind: Deployment\nspec: {template: {spec: {containers: [{command: [./cluster-autoscaler, "
+        + listed
+        + "]}]}}}\n"
+    )
+    priorities = "kind: ConfigMap\ndata: {priorities: '10: [web]'}\n"
+    assert read_autoscaler(f"{deployment}---\n{priorities}") == {**wanted, "priorities": "10: [web]"}
+    simulation = cluster(of_pool("a", "web"))
+    answer = answer_question(simulation, {"ask": "autoscale", "autoscaler": read_autoscaler(words)})
+    assert "These flags are not modelled: --v." in answer["leavesOut"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "must be a mapping"),
+        ({"groups": []}, "autoscaler.groups: is not known"),
+        ({"options": {"expander": "cheapest"}}, "options.expander.*must be of least-waste"),
+        ({"options": {"max-nodes-total": "many"}}, "options.max-nodes-total.*must be a whole number"),
+        ({"options": {"scale-down-enabled": "maybe"}}, "options.scale-down-enabled.*must be true or false"),
+        ({"options": {"scale-down-unneeded-time": "soon"}}, "scale-down-unneeded-time.*must be a duration"),
+        ({"options": {"scan-interval": "1ms"}}, "scan-interval.*must be a duration"),
+        ({"nodeGroups": [group("web", 3, 2)]}, r"nodeGroups\[0\].minSize.*is above maxSize, 2"),
+        ({"nodeGroups": [group("web", 0, 0)]}, r"nodeGroups\[0\].maxSize.*1 at least"),
+        ({"nodeGroups": [group("web", 0, 1), group("web", 0, 1)]}, r"nodeGroups\[1\].name.*is there twice"),
+        ({"nodeGroups": [group("web", 0, 1, template={})]}, r"nodeGroups\[0\].template.*of kind Node"),
+    ],
+)
+def test_what_cannot_be_used_is_named(given: Any, said: str) -> None:
+    with pytest.raises(InvalidObject, match=said):
+        answer_question(cluster(of_pool("a", "web")), {"ask": "autoscale", "autoscaler": given})
+
+
+def test_a_workload_of_the_cluster_s_own_controllers_is_followed() -> None:
+    """The Deployment makes the evicted pods again; the node that came is removed when they need it no longer."""
+    simulation = cluster(of_pool("a", "web"), of_pool("b", "web"))
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "web", "resources": {"requests": {"cpu": "1"}}}]},
+    }
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }
+    simulation.submit(WriteObject(prepare(deployment)))
+    simulation.run_until_idle()
+    run = scaling.run_loops(simulation, scaling.Given(), scaling.PriceList(()))
+    assert len(run.removed) == 1
+    assert len(run.simulation.world.all("Pod")) == 2
