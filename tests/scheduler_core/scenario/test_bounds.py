@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.cli.main import main
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario, scenario_digest
 from scheduler_core.scenario.bounds import RunBounds
@@ -66,24 +65,6 @@ def test_what_a_controller_will_make_counts_as_objects(kind: str, spec: dict[str
     assert f"{kind} web asks for {count:,} pods" in reason and "at most 20 objects" in reason
 
 
-def test_workloads_that_each_fit_are_counted_together() -> None:
-    both = document(workload("Deployment", "a", replicas=9), workload("StatefulSet", "b", replicas=12))
-    path, reason = problem(both)
-    assert path == "objects[1].spec.replicas" and "makes 23 objects" in reason
-    load_scenario(
-        document(workload("Deployment", "a", replicas=9), workload("StatefulSet", "b", replicas=9)),
-        bounds=SMALL,
-    )
-
-
-def test_a_daemon_set_asks_for_a_pod_a_node_whichever_comes_first() -> None:
-    nodes = [node(f"n{number}") for number in range(11)]
-    path, _ = problem(document(workload("DaemonSet"), *nodes))
-    assert path == "objects[0].spec"
-    later = document(workload("DaemonSet"), *nodes[:5], steps=[{"apply": nodes[5:]}])
-    assert problem(later)[0] == "objects[0].spec"
-
-
 @pytest.mark.parametrize(
     ("step", "path"),
     [
@@ -107,13 +88,6 @@ def test_what_was_deleted_or_scaled_down_before_counts_no_more() -> None:
     load_scenario(document(first, steps=[down, {"apply": [second]}]), bounds=SMALL)
 
 
-def test_a_replica_set_of_a_deployment_is_not_counted_twice() -> None:
-    owned = workload("ReplicaSet", "web-1", replicas=15)
-    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u", "controller": True}
-    owned["metadata"]["ownerReferences"] = [owner]
-    load_scenario(document(workload("Deployment", replicas=15), owned), bounds=SMALL)
-
-
 @pytest.mark.parametrize(
     ("steps", "path"), table(__file__, "virtual_time_has_one_cap_for_all_steps_together")
 )
@@ -131,20 +105,6 @@ def test_time_that_a_run_takes_by_itself_is_held_to_the_cap() -> None:
     assert run_scenario(scenario, bounds=short).cycles
     with pytest.raises(ScenarioError, match=r"steps\[0\]\.advance: makes .* of virtual time"):
         run_scenario(scenario, bounds=RunBounds(virtual_ns=40 * 10**9))
-
-
-def test_the_command_may_be_told_to_allow_more_and_says_what_it_allows(
-    tmp_path: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import json
-
-    file = tmp_path / "long.json"
-    file.write_text(json.dumps(document(node("n1"), pod("p"), steps=[{"advance": "9000h"}])))
-    assert main(["replay", str(file)]) == 2
-    assert "at most 8,784 h (366 days)" in capsys.readouterr().err
-    assert main(["replay", "--max-time", "9000h", str(file)]) == 0
-    file.write_text(json.dumps(document(node("n1"), workload("Deployment", replicas=30))))
-    assert main(["replay", "--max-objects", "20", str(file)]) == 2
 
 
 DOCUMENTS = [load_documents(gallery_text(name))[0].value for name in ORDER]

@@ -28,22 +28,6 @@ def told(pairs: Sequence[Beside[One]]) -> list[tuple[object, ...]]:
     return [(p.pod, p.nth, *(d and d.number for d in p.decisions), p.is_same) for p in pairs]
 
 
-def test_decisions_stand_beside_the_same_attempt_of_the_same_pod_whatever_their_numbers() -> None:
-    a = [One(11, "x", "n1"), failed(12, "y"), One(13, "y", "n2"), One(14, "z", "n1")]
-    b = [failed(1, "y"), One(2, "x", "n1"), One(3, "new", "n1"), One(4, "y", "n3")]
-    ends = ({"x": "n1", "y": "n2", "z": "n1"}, {"x": "n1", "y": "n3", "new": "n1"})
-    pairs = beside([a, b], ends)
-    assert told(pairs) == [
-        ("x", 1, 11, 2, True),
-        ("y", 1, 12, 1, True),
-        ("y", 2, 13, 4, False),
-        ("new", 1, None, 3, False),
-        ("z", 1, 14, None, False),
-    ]
-    assert n_same(pairs) == 2
-    assert [pair.pod for pair in partings(pairs, ends)] == ["y", "new", "z"]
-
-
 def test_a_pod_that_failed_alike_on_both_sides_is_no_difference_however_often_it_was_tried() -> None:
     a, b = [failed(1, "p")], [failed(1, "p"), failed(2, "p"), failed(3, "p")]
     ends = ({"p": ""}, {"p": ""})
@@ -64,36 +48,9 @@ def test_a_pod_that_was_tried_before_the_sides_parted_was_tried() -> None:
     assert partings(beside([[], [failed(1, "p")]], ends, [failed(7, "p")]), ends) == []
 
 
-def test_what_moves_comes_before_another_course_and_that_before_another_message() -> None:
-    a = [failed(1, "words", "0/3 nodes"), One(2, "course", "n1"), One(3, "moves", "n1")]
-    b = [failed(1, "words", "0/4 nodes"), failed(2, "course"), One(3, "moves", "n2"), One(4, "course", "n1")]
-    ends = (
-        {"words": "", "course": "n1", "moves": "n1"},
-        {"words": "", "course": "n1", "moves": "n2"},
-    )
-    assert [pair.pod for pair in partings(beside([a, b], ends), ends)] == ["moves", "course", "words"]
-
-
 def test_a_pod_that_stays_where_it_is_decided_anew_is_no_difference() -> None:
     ends = ({"p": "n1"}, {"p": "n1"})
     assert partings(beside([[], [One(1, "p", "n1")]], ends, [One(9, "p", "n1")]), ends) == []
-
-
-def test_runs_part_at_the_pod_that_lands_elsewhere_and_not_at_the_one_that_fails_with_other_words() -> None:
-    """The first pod fits nowhere in either run; a further node changes its message, and the second pod's place."""
-    pods = (make_pod("huge", "64", priority=9), make_pod("small", "3"))
-    a = run_scenario(make_scenario(make_node("x", "2"), make_node("y", "3"), *pods))
-    b = run_scenario(make_scenario(make_node("x", "2"), make_node("z", "3"), make_node("w", "1"), *pods))
-    parted = compare(a, b)
-    assert parted is not None and parted.pod == "default/small" and parted.a != parted.b
-    alone = compare(
-        *(
-            run_scenario(make_scenario(*(make_node(name, "2") for name in names), pods[0]))
-            for names in ("x", "xy")
-        )
-    )
-    assert alone is not None and alone.pod == "default/huge"
-    assert alone.a != alone.b
 
 
 def test_a_pod_that_is_in_one_run_only_is_not_called_untried() -> None:

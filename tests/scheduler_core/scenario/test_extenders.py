@@ -9,10 +9,9 @@ import pytest
 
 from scheduler_core.config.wire import Problems
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
-from scheduler_core.scenario import MockExtender, MockTransport, run_scenario
+from scheduler_core.scenario import MockExtender, MockTransport
 from scheduler_core.scenario.cassette import CassetteTransport, RecordedCall, pod_of, subject_digest
 from scheduler_core.scenario.form import part_of
-from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 from tests.tables import table
 
 LABELS = {"a": {"rack": "1"}, "b": {"rack": "2"}}
@@ -41,25 +40,10 @@ def answered(
     return json.loads(mock.reply(verb, asked(verb, names, **body).body, call, node_labels=LABELS.get).text)
 
 
-def test_deny_drops_nodes_by_name_or_label_with_a_reason() -> None:
-    mock = extender(
-        {"deny": {"labels": {"rack": "1"}, "reason": "no"}}, {"deny": {"nodes": ["c"], "unresolvable": True}}
-    )
-    answer = answered(mock, "filter", ["a", "b", "c"])
-    assert answer["NodeNames"] == ["b"]
-    assert answer["FailedNodes"] == {"a": "no"}
-    assert list(answer["FailedAndUnresolvableNodes"]) == ["c"]
-
-
 def test_whole_nodes_are_answered_with_whole_nodes() -> None:
     nodes = [{"metadata": {"name": "a", "labels": {"rack": "1"}}}, {"metadata": {"name": "b"}}]
     answer = answered(extender({"deny": {"labels": {"rack": "1"}}}), "filter", Nodes={"items": nodes})
     assert answer["Nodes"] == {"items": [nodes[1]]} and answer["NodeNames"] is None
-
-
-def test_score_adds_points_over_rules() -> None:
-    mock = extender({"score": {"labels": {"rack": "1"}, "points": 3}}, {"score": {"points": 2}})
-    assert answered(mock, "prioritize", ["a", "b"]) == [{"Host": "a", "Score": 5}, {"Host": "b", "Score": 2}]
 
 
 def test_drop_takes_candidates_back_and_spares_victims() -> None:
@@ -71,26 +55,11 @@ def test_drop_takes_candidates_back_and_spares_victims() -> None:
     assert answer == {"NodeNameToMetaVictims": {"b": {"Pods": [{"UID": "2"}], "NumPDBViolations": 1}}}
 
 
-def test_rules_hold_for_some_pods_and_some_calls_only() -> None:
-    mock = extender({"deny": {"nodes": ["a"]}, "pod": {"labels": {"app": "q"}}, "after": 1, "times": 1})
-    kept = [
-        answered(mock, "filter", ["a"], call, Pod={"metadata": {"labels": {"app": "q"}}})["NodeNames"]
-        for call in range(3)
-    ]
-    assert kept == [["a"], [], ["a"]]
-    assert answered(mock, "filter", ["a"], 1)["NodeNames"] == ["a"]
-
-
 @pytest.mark.parametrize(("rule", "status", "text", "error"), table(__file__, "every_way_to_fail"))
 def test_every_way_to_fail(rule: dict[str, Any], status: int, text: str, error: str | None) -> None:
     (answer,) = MockTransport([extender(rule)])([asked("filter", ["a"])])
     assert (answer.status, answer.text) == (status, text)
     assert (answer.error or "").startswith(error or "") and (answer.error is None) == (error is None)
-
-
-def test_a_slow_answer_takes_virtual_time_alone() -> None:
-    (answer,) = MockTransport([extender({"slow": "2s"})])([asked("filter", ["a"])])
-    assert (answer.status, answer.duration_ns) == (200, 2 * 10**9)
 
 
 def test_an_extender_that_is_not_there_refuses_the_connection() -> None:
@@ -100,27 +69,10 @@ def test_an_extender_that_is_not_there_refuses_the_connection() -> None:
 
 # ---- recordings
 
-CONFIG = table(__file__, "CONFIG")
-RULES = {"mock": [{"rules": [{"deny": {"nodes": ["b"]}}, {"score": {"nodes": ["c"]}}]}]}
-OBJECTS = (make_node("a"), make_node("b"), make_node("c"), make_pod("p"), make_pod("q"))
-
 
 def record(request: ExtenderRequest, answer: ExtenderAnswer) -> RecordedCall:
     digest, body = subject_digest(request.body), json.loads(answer.text)
     return RecordedCall(request.extender_index, request.verb, pod_of(request), digest, answer.status, body)
-
-
-def test_a_recording_answers_as_the_extender_did() -> None:
-    live = MockTransport([extender(*RULES["mock"][0]["rules"])])
-    requests = [asked("filter", ["a", "b"]), asked("prioritize", ["a"]), asked("filter", ["a"], pod="q")]
-    answers = live(requests)
-    replay = CassetteTransport(
-        [record(request, answer) for request, answer in zip(requests, answers, strict=True)]
-    )
-    assert [json.loads(answer.text) for answer in replay(requests)] == [
-        json.loads(answer.text) for answer in answers
-    ]
-    assert not replay.missing and not replay.changed
 
 
 def test_leaving_the_recording_is_noted_and_answered_by_an_error() -> None:
@@ -132,17 +84,3 @@ def test_leaving_the_recording_is_noted_and_answered_by_an_error() -> None:
     assert "holds no answer" in (answer.error or "") and replay.missing == [
         "filter of default/p by extender 0"
     ]
-
-
-def test_a_scenario_replays_with_the_extender_gone() -> None:
-    live = run_scenario(make_scenario(*OBJECTS, scheduler=CONFIG, extenders=RULES))
-    explained = [trace.explain()["extenders"] for trace in live.cycles]
-    cassette = [
-        {"extender": 0, "verb": call["verb"], "answer": json.loads(call["answer"])}
-        for calls in explained
-        for call in calls
-    ]
-    replay = run_scenario(make_scenario(*OBJECTS, scheduler=CONFIG, extenders={"cassette": cassette}))
-    assert len(cassette) == 4
-    assert replay.digest == live.digest and replay.notes == []
-    assert set(live.placement().values()) == {"c"}

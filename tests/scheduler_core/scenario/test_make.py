@@ -363,22 +363,6 @@ def test_a_write_that_changed_a_label_is_that_label_alone() -> None:
     assert patch is not None and patch.patch == {"metadata": {"labels": {"tier": "front"}}}
 
 
-def test_pods_that_were_there_at_the_start_stay_where_they_are() -> None:
-    live = LiveCluster()
-    live.write(make_pod("q"))
-    live.run(("idle", 0, 64))
-    made = make_scenario(live.records, start_ns=START_NS, initial=[make_node("n"), make_pod("p", node="n")])
-    assert run_scenario(made.scenario).placement() == {"default/p": "n", "default/q": "n"}
-
-
-def test_a_log_that_was_not_run_makes_a_scenario_in_which_nothing_runs() -> None:
-    live = LiveCluster()
-    live.write(make_node("n"))
-    live.write(make_pod("p"))
-    run = run_scenario(live.made().scenario)
-    assert run.cycles == [] and run.pods()["default/p"].state == "pending"
-
-
 def test_deleting_what_is_not_there_is_noted_and_left_out() -> None:
     live = LiveCluster()
     live.delete("p")

@@ -15,7 +15,7 @@ import pytest
 
 import scheduler_core.scenario
 from scheduler_core.cli.main import main
-from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, run_scenario
+from scheduler_core.scenario import dump_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod, make_scenario
 from tests.tables import table
@@ -43,18 +43,6 @@ def test_a_scenario_that_holds_exits_0(file: Path, capsys: pytest.CaptureFixture
     assert main(["replay", str(file), "--check", "--cycles"]) == 0
     out = capsys.readouterr().out
     assert "1 of 1 expectations hold" in out and "default/p bound n" in out
-
-
-def test_a_failing_expectation_exits_1_and_is_explained(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file.write_text(file.read_text().replace("node: n\n", "node: m\n"))
-    assert main(["replay", str(file)]) == 1
-    out = capsys.readouterr().out
-    assert "first failing cycle: 1" in out
-    assert (
-        "FAILED expect[0]: default/p on m was expected, but it is on n. Cycle 1: default/p bound to n" in out
-    )
 
 
 def test_bad_input_exits_2_with_line_and_path(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,19 +100,6 @@ def test_json_tells_everything(file: Path, capsys: pytest.CaptureFixture[str]) -
     document = json.loads(capsys.readouterr().out)
     assert document["status"] == "holds" and document["placement"] == {"default/p": "n"}
     assert document["findings"][0]["holds"] and document["figures"]["bound"] == 1
-
-
-def test_junit_has_a_case_for_each_expectation(file: Path) -> None:
-    report = file.parent / "out.xml"
-    file.write_text(file.read_text().replace("node: n\n", "node: m\n"))
-    assert main(["replay", str(file), "--junit", str(report)]) == 1
-    suite = ElementTree.parse(report).getroot()
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
-    failure = suite.find("testcase/failure")
-    assert failure is not None and "default/p on m was expected" in (failure.text or "")
-    file.write_text("nonsense")
-    assert main(["replay", str(file), "--junit", str(report)]) == 2
-    assert ElementTree.parse(report).getroot().get("errors") == "1"
 
 
 def test_another_seed_leaves_recorded_decisions_aside(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,30 +183,8 @@ def test_tens_of_thousands_of_steps_are_run_and_end(n: int) -> None:
     assert run.placement() == {"default/p": "n"} and len(run.cycles) == 1
 
 
-def test_a_run_is_bounded_and_says_so() -> None:
-    scenario = make_scenario(make_node("n"), *(make_pod(f"p{i}") for i in range(3)))
-    with pytest.raises(ScenarioError, match="steps: the run was stopped after 2 cycles, the bound of a run"):
-        run_scenario(scenario, max_cycles=2)
-    assert len(run_scenario(scenario, max_cycles=4).cycles) == 3
-
-
 NODES_CSV = table(__file__, "NODES_CSV")
 PODS_CSV = table(__file__, "PODS_CSV")
-
-
-def test_the_csv_files_of_the_trace_become_a_scenario(tmp_path: Path) -> None:
-    (tmp_path / "openb_node_list_all_node.csv").write_text(NODES_CSV)
-    (tmp_path / "openb_pod_list_gpuspec33.csv").write_text(PODS_CSV)
-    for how in ("--scenario", "--times"):
-        path = tmp_path / f"openb{how}.yaml"
-        assert openb([str(tmp_path), how, "--record", "-o", str(path)]) == 0
-        assert main(["replay", str(path), "--check"]) == 0
-        scenario = load_scenario(path.read_text())
-        assert [finding.holds for finding in run_scenario(scenario).findings] == [True] * 5
-    at_once = run_scenario(load_scenario((tmp_path / "openb--scenario.yaml").read_text())).placement()
-    assert at_once["default/openb-pod-0001"] == "openb-node-0002", "the one model of GPU it may have"
-    ended = run_scenario(load_scenario((tmp_path / "openb--times.yaml").read_text())).pods()
-    assert ended["default/openb-pod-0001"].attempts == 1
 
 
 def test_a_bad_line_of_the_trace_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

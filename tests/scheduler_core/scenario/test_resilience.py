@@ -133,19 +133,6 @@ def test_what_cannot_be_asked_is_bad_input(expectation: dict[str, Any], words: s
         finding(expectation)
 
 
-def test_an_expectation_changes_nothing_of_the_run() -> None:
-    asked = [{"survives": {"anyOneNode": True}}, {"drain": {"nodes": ["a"], "within": "5m"}}]
-    steps: list[dict[str, Any]] = [
-        {"run": "idle"},
-        {"delete": {"kind": "Node", "name": "c"}},
-        {"advance": "10m"},
-    ]
-    plain = run_scenario(make_scenario(*CLUSTER, steps=steps))
-    between = run_scenario(make_scenario(*CLUSTER, steps=[steps[0], {"expect": asked}, *steps[1:]]))
-    assert plain.digest == between.digest
-    assert plain.simulation.checkpoint() == between.simulation.checkpoint()
-
-
 @pytest.mark.parametrize(
     ("before", "after", "words"), table(__file__, "the_gallery_drain_fails_as_its_lesson_says")
 )

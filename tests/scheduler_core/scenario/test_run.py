@@ -33,42 +33,6 @@ def ran(*objects: dict[str, Any], **fields: Any) -> ScenarioRun:
     return run
 
 
-def test_without_steps_it_runs_until_idle() -> None:
-    assert ran(make_node("n"), make_pod("p")).placement() == {"default/p": "n"}
-
-
-def test_run_cycle_runs_one_cycle() -> None:
-    run = ran(make_node("n"), make_pod("p"), make_pod("q"), steps=[{"run": "cycle"}])
-    assert [trace.pod for trace in run.cycles] == ["default/p"]
-
-
-def test_a_bounded_run_stops_after_so_many_cycles_and_the_next_goes_on() -> None:
-    pods = [make_pod(f"p{index}") for index in range(4)]
-    whole = ran(make_node("n"), *pods)
-    bounded = {"run": {"until": "idle", "cycles": 1}}
-    assert len(ran(make_node("n"), *pods, steps=[bounded]).cycles) == 1
-    assert ran(make_node("n"), *pods, steps=[bounded] * 5).digest == whole.digest
-
-
-def test_apply_patch_and_delete_change_objects() -> None:
-    run = ran(
-        make_node("n", disk="hdd"),
-        make_pod("p", nodeSelector={"disk": "ssd"}),
-        steps=[
-            {"run": "idle"},
-            {"expect": [{"pod": "p", "state": "pending"}]},
-            {"patch": {"kind": "Node", "name": "n", "patch": {"metadata": {"labels": {"disk": "ssd"}}}}},
-            {"run": "idle"},
-            {"expect": [{"pod": "p", "node": "n"}]},
-            {"delete": {"kind": "Pod", "name": "p", "gracePeriodSeconds": 0}},
-            {"apply": make_pod("q")},
-            {"run": "idle"},
-        ],
-        expect=[{"pod": "p", "state": "gone"}, {"pod": "q", "node": "n"}],
-    )
-    assert len(run.findings) == 4
-
-
 def test_a_pod_made_anew_is_another_pod() -> None:
     run = ran(
         make_node("n"),
@@ -93,21 +57,6 @@ def test_applying_a_bound_pod_again_leaves_it_where_it_is() -> None:
     )
     assert len(run.cycles) == 1 and run.pods()["default/p"].state == "bound"
     assert run.pods()["default/p"].labels == {"tier": "web"}
-
-
-def test_cordon_keeps_pods_off_and_uncordon_lets_them_come() -> None:
-    ran(
-        make_node("n"),
-        steps=[
-            {"cordon": "n"},
-            {"apply": make_pod("p")},
-            {"run": "idle"},
-            {"expect": [{"pod": "p", "state": "pending", "reason": "unschedulable"}]},
-            {"uncordon": "n"},
-            {"run": "idle"},
-        ],
-        expect=[{"pod": "p", "node": "n"}],
-    )
 
 
 def test_drain_evicts_as_far_as_budgets_allow_and_says_who_stays() -> None:
@@ -143,16 +92,6 @@ def test_allow_and_reject_answer_at_permit() -> None:
         expect=[{"pod": "p", "state": "bound"}, {"pod": "q", "state": "pending"}],
     )
     assert run.notes == ["steps[4].allow: default/p does not wait at Permit, so the answer changed nothing"]
-
-
-def test_configure_goes_on_with_another_scheduler() -> None:
-    off = {
-        "apiVersion": APPROVAL["apiVersion"],
-        "kind": APPROVAL["kind"],
-        "profiles": [{"schedulerName": "other"}],
-    }
-    run = ran(make_node("n"), steps=[{"configure": off}, {"apply": make_pod("p")}, {"run": "idle"}])
-    assert run.cycles == [] and run.pods()["default/p"].state == "pending"
 
 
 @pytest.mark.parametrize(
@@ -212,23 +151,6 @@ def test_a_run_can_end_after_any_cycle_and_go_on_from_there() -> None:
         assert again.digest == run.digest and again.simulation.now_ns == run.simulation.now_ns
     with pytest.raises(ScenarioError, match="there is no cycle 99, the run had 12"):
         run_to_cycle(scenario, 99)
-
-
-def test_two_runs_of_one_scenario_are_equal_in_bytes() -> None:
-    scenario = make_scenario(
-        *(make_node(f"n{index}") for index in range(5)), *(make_pod(f"p{index}") for index in range(9))
-    )
-    first, second = run_scenario(scenario), run_scenario(scenario)
-    assert [trace.to_bytes() for trace in first.cycles] == [trace.to_bytes() for trace in second.cycles]
-
-
-def test_figures_say_how_well_the_nodes_are_used() -> None:
-    figures = ran(make_node("a"), make_node("b"), make_pod("p", "2", node="a"), make_pod("q", "3")).metrics()
-    assert (figures["bound"], figures["pending"], figures["nodesUsed"]) == (2, 0, 1.0)
-    assert figures["cpuUtilisation"] == 0.625
-    assert figures["cpuImbalance"] == 0.125
-    # Free are 2 cores on a and 1 on b. A pod of two fits only on a, a pod of three nowhere: (1 + 3) of 2 x 3.
-    assert figures["cpuFragmentation"] == pytest.approx(4 / 6, abs=1e-6)
 
 
 def test_what_a_policy_asks_for_in_vain_is_noted_with_its_place() -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from scheduler_core.cli.main import main
 from scheduler_core.errors import InvalidManifest
-from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.reading import read_posted
 from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, run_scenario, scenario_digest
-from scheduler_core.scenario.form import SCHEMA
 from tests.tables import table
 
 TEN = table(__file__, "TEN")
@@ -97,28 +94,7 @@ def test_a_mistake_is_named_with_its_place(key: str, entry: dict[str, Any], said
     assert unread.value.path == path and words in str(unread.value) and unread.value.line == 2
 
 
-def test_an_object_that_is_not_valid_is_named_by_its_entry() -> None:
-    with pytest.raises(ScenarioError) as refused:
-        load_scenario(TEN.replace("name: web", "name: We_b"))
-    assert refused.value.problems[0].path == "pods[1].metadata.name" and refused.value.problems[0].line == 6
-
-
 def test_a_text_stands_for_so_many_objects_at_most() -> None:
     entry = {"name": "n", "cpu": 1, "memory": 1, "count": 10_000}
     with pytest.raises(ScenarioError, match=r"nodes\[20\].*more than 200,000 objects"):
         load_scenario({"nodes": [{**entry, "name": f"n{n}"} for n in range(40)]})
-
-
-def test_the_schema_knows_the_short_form() -> None:
-    validator = jsonschema.Draft202012Validator(SCHEMA)
-    assert validator.is_valid(load_documents(TEN)[0].value)
-    for key, entry, _ in WRONG:
-        if {
-            "zones",
-            "count",
-            "priority",
-            "devices",
-            "affinity",
-            "nodeName",
-        } & entry.keys() or "name" not in entry:
-            assert not validator.is_valid({key: [entry]}), entry
