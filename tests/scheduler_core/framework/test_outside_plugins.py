@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from scheduler_core.errors import ConfigurationError, ConstructionError, PluginDeclarationError
+from scheduler_core.errors import ConstructionError, PluginDeclarationError
 from scheduler_core.framework import interface
 from scheduler_core.framework.interface import PreFilterResult, Reads
 from scheduler_core.framework.per_node import NodeView, per_node
@@ -17,8 +17,6 @@ from scheduler_core.framework.status import Code, Status
 from scheduler_core.sim.changes import EventRecorded, PermitDecision
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.framework.outside import (
-    Likes,
-    LikesArgs,
     Picky,
     PickyWithHints,
     attempts,
@@ -26,20 +24,6 @@ from tests.scheduler_core.framework.outside import (
     config,
 )
 from tests.scheduler_core.sim.builders import make_node, make_pod, pod_named, write
-
-
-def test_arguments_are_decoded_defaulted_and_validated_from_their_class() -> None:
-    simulation = cluster(Likes, config=config("Likes", args={"node": "node-2"}))
-    args = simulation.scheduler.loaded.plans[0].args["Likes"]
-    assert args == LikesArgs("node-2", 100)
-    write(simulation, make_pod("a"))
-    simulation.run_until_idle()
-    pod = pod_named(simulation, "a")
-    assert pod is not None and pod.node_name == "node-2"
-    for wrong, field in (({"points": 101}, "points"), ({"point": 1}, "point"), ({"node": 3}, "node")):
-        with pytest.raises(ConfigurationError) as caught:
-            cluster(Likes, config=config("Likes", args=wrong))
-        assert [error.field for error in caught.value.errors] == [f"profiles[0].pluginConfig[0].args.{field}"]
 
 
 def test_a_rejected_pod_wakes_by_its_plugins_hints_or_by_every_event() -> None:

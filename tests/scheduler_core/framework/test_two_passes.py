@@ -19,49 +19,9 @@ from scheduler_core.schedule_one import Decision
 from tests.manifests import node, pod
 
 
-def beside(app: str) -> dict[str, Any]:
-    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
-    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-
-
 def passes(objects: list[dict[str, Any]], manifest: dict[str, Any]) -> dict[str, Any] | None:
     cluster = CaseCluster(objects, None)
     return two_passes(cluster.schedule(cluster.pending_pod(manifest)).attempt)
-
-
-def test_a_node_may_fail_only_with_only_without_in_both_or_in_neither() -> None:
-    objects = [
-        node("full-with"),
-        node("alone"),
-        node("never", "1"),
-        node("roomy", "16"),
-        node("free"),
-        pod("a", "3", nominated="full-with", labels={"app": "db"}, priority=10),
-        pod("b", nominated="alone", labels={"app": "db"}, priority=10),
-        pod("c", nominated="never", priority=10),
-        pod("d", nominated="roomy", labels={"app": "db"}, priority=10),
-        pod("db", "1", labels={"app": "db"}, nodeName="full-with"),
-        pod("db2", "1", labels={"app": "db"}, nodeName="roomy"),
-    ]
-    found = passes(objects, pod("p", "2", affinity=beside("db")))
-    assert found is not None and found["count"] == 4
-    by_node = {item["node"]: item for item in found["nodes"]}
-    assert {name: item["failsIn"] for name, item in by_node.items()} == {
-        "full-with": "with",
-        "alone": "without",
-        "never": "both",
-        "roomy": None,
-    }
-    assert by_node["full-with"]["with"] == {
-        "plugin": "NodeResourcesFit",
-        "code": "Unschedulable",
-        "reasons": ["Insufficient cpu"],
-    }
-    assert by_node["full-with"]["without"] is None
-    assert by_node["alone"]["without"]["plugin"] == "InterPodAffinity"
-    assert by_node["alone"]["pods"] == ["default/b"]
-    # Nodes that fail in one pass alone come first.
-    assert [item["node"] for item in found["nodes"]] == ["alone", "full-with", "never", "roomy"]
 
 
 def test_pods_of_lower_priority_have_no_pass_of_their_own() -> None:
@@ -136,21 +96,6 @@ def decide(
 ) -> Decision:
     cluster = CaseCluster(objects, config)
     return cluster.schedule(cluster.pending_pod({**manifest, "status": {"nominatedNodeName": nominated}}))
-
-
-def test_a_nominated_node_that_prefilter_left_out_has_its_filters_reason() -> None:
-    tainted = node("tainted", taints=[{"key": "a", "value": "b", "effect": "NoSchedule"}])
-    objects = [tainted, node("other"), node("small", "1")]
-    decision = decide(objects, pod("p", "2", affinity=only("small")), "tainted")
-    assert decision.fit_error == (
-        "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) "
-        "[NodeAffinity TaintToleration], 1 node(s) had untolerated taint {a: b}."
-    )
-    assert set(decision.attempt.rejecting_plugins()) == {
-        "NodeAffinity",
-        "TaintToleration",
-        "NodeResourcesFit",
-    }
 
 
 def test_pods_on_it_may_be_preempted_where_its_filter_said_that_would_help() -> None:

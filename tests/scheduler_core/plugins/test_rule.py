@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -15,7 +14,6 @@ from scheduler_core.framework.registry import member_of
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugin_kit import check
 from scheduler_core.plugins.rule import VARIABLES, Rule
-from scheduler_core.scenario import dump_scenario, load_scenario, scenario_digest
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.manifests import node, pod
@@ -63,17 +61,6 @@ def test_a_filter_rejects_with_its_reason_and_tells_what_it_read() -> None:
     assert said["amounts"]["Rule/it"] == {"a": ["free cpu 8, disk hdd"], "b": ["free cpu 1, disk ssd"]}
 
 
-def test_scores_are_taken_as_they_are_or_normalized() -> None:
-    nodes = node("a", "2"), node("b", "4"), node("c", "8")
-    for args, wanted in (
-        ({"score": "allocatable.cpu / 100"}, {"a": 20, "b": 40, "c": 80}),
-        ({"score": "double(allocatable.cpu) * 1.5", "normalize": "Highest"}, {"a": 25, "b": 50, "c": 100}),
-        ({"score": "allocatable.cpu", "normalize": "Lowest"}, {"a": 75, "b": 50, "c": 0}),
-    ):
-        _, (trace,) = run(config(**args), *nodes, pod("p"))
-        assert trace.explain()["scores"]["Rule/it"] == wanted
-
-
 @pytest.mark.parametrize(
     ("args", "said"),
     table(__file__, "a_rule_that_fails_ends_the_cycle_under_its_name_and_node"),
@@ -94,20 +81,6 @@ def test_a_rule_that_cannot_be_read_is_refused_with_its_place(
         Simulation(config(**args))
     (problem,) = refused.value.errors
     assert problem.field == f"profiles[0].pluginConfig[0].args.{field}" and said in problem.detail
-
-
-def test_names_of_rules_are_checked_and_a_rule_needs_its_args() -> None:
-    for name, said in (
-        ("Rule", "does not exist"),
-        ("Rule/", "does not exist"),
-        ("Rule/a b", "does not exist"),
-    ):
-        with pytest.raises(ConfigurationError, match=said):
-            Simulation(config(name=name, points=("filter",)) | {})
-    bare = config(filter="true")
-    del bare["profiles"][0]["pluginConfig"]
-    with pytest.raises(ConfigurationError, match="Rule/it: a rule needs a filter or a score"):
-        Simulation(bare)
 
 
 def test_an_evaluation_that_could_take_too_long_is_not_run_and_says_which_limit_was_met() -> None:
@@ -141,17 +114,3 @@ def test_rejected_pods_are_tried_again_when_a_node_or_a_pod_on_it_changes() -> N
     cluster.submit(DeleteObject("Pod", "default", "first"))
     cluster.run_until_idle(max_cycles=20)
     assert cluster.world.pod("default", "second").node_name == "a"
-
-
-def test_a_rule_is_part_of_a_scenario_and_its_digest() -> None:
-    document: dict[str, Any] = {
-        "apiVersion": "scheduling.playground/v1", "kind": "Scenario",
-        "scheduler": config(filter='node.metadata.labels.?disk.orValue("") == "ssd"', points=("filter",)),
-        "objects": [node("a"), node("b", labels={"disk": "ssd"}), pod("p")], "expect": [{"pod": "p", "node": "b"}],
-    }  # fmt: skip
-    scenario = load_scenario(document)
-    again = load_scenario(dump_scenario(scenario))
-    assert scenario_digest(again) == scenario_digest(scenario) and not again.plugins
-    document = copy.deepcopy(document)
-    document["scheduler"]["profiles"][0]["pluginConfig"][0]["args"]["filter"] = "true"
-    assert scenario_digest(load_scenario(document)) != scenario_digest(scenario)

@@ -52,35 +52,6 @@ def found(release: Release = NEW, **more: Any) -> Any:
     return preview(load_scenario(document(*objects, **more)), OLD, release)
 
 
-def test_each_difference_stands_under_the_cause_that_was_proved() -> None:
-    result = found()
-    by_name = {cause.name: cause for cause in result.causes}
-    assert set(by_name) == {"BalancedAllocationByChange", "UntoleratedTaintsUnnamed"}
-    assert {one.pod for one in by_name["UntoleratedTaintsUnnamed"].differences} == {"default/large"}
-    assert [one.kind for one in by_name["UntoleratedTaintsUnnamed"].differences] == ["otherWords"]
-    moved = by_name["BalancedAllocationByChange"].differences
-    assert moved and all(one.kind in ("moved", "otherCourse") for one in moved)
-    assert all(cause.proved == "alone" for cause in result.causes)
-    assert result.unexplained == ()
-    assert len(result.differences) == sum(result.counts().values())
-
-
-def test_what_moved_is_what_two_runs_say() -> None:
-    text = document(*UNEVEN, *PODS)
-    old, new = (
-        run_scenario(load_scenario(text | {"kubernetesRelease": name})).placement()
-        for name in ("1.34", "1.36")
-    )
-    result = preview(load_scenario(text), OLD, NEW)
-    moved = {one.pod: (one.before, one.after) for one in result.differences if one.kind == "moved"}
-    assert moved == {pod: (old[pod], new[pod]) for pod in old if old[pod] != new[pod]}
-    parted = result.parted
-    assert parted is not None
-    assert {one.plugin for one in parted.scores if (one.a or 0) != (one.b or 0)} == {
-        "NodeResourcesBalancedAllocation"
-    }
-
-
 def test_a_downgrade_has_the_same_causes_with_the_sides_changed() -> None:
     up = found()
     back = preview(
@@ -119,31 +90,6 @@ def test_all_that_differs_between_releases_can_be_put_back() -> None:
     names = {toggle.name for toggle in toggles_between(OLD, NEW)}
     assert {"BalancedAllocationByChange", "DynamicResourcesScores", "DRAPartitionableDevices"} <= names
     assert toggles_between(NEW, NEW) == []
-
-
-def test_an_upgrade_over_three_releases_says_which_step_moves_what() -> None:
-    # 1.35 to 1.36 moves by balance, 1.36 to 1.37 changes the message of the pod that fits nowhere.
-    scenario = load_scenario(document(*UNEVEN, *PODS, TOO_LARGE, kubernetesRelease="1.35"))
-    way = steps_between(RELEASES["1.35"], RELEASES["1.37"])
-    assert [release.name for release in way] == ["1.35", "1.36", "1.37"]
-    result = preview(scenario, way[0], way[-1], through=way[1:-1])
-    first, second = result.steps
-    assert [cause.name for cause in first.causes] == ["BalancedAllocationByChange"]
-    assert [cause.name for cause in second.causes] == ["NoClaimsUnsaid"]
-    alone = preview(scenario, RELEASES["1.36"], RELEASES["1.37"])
-    assert (second.sentence, second.differences) == (alone.sentence, alone.differences)
-    moved = {one.pod for one in (*first.differences, *second.differences)}
-    assert moved == {one.pod for one in result.differences} and "default/large" in moved
-    told = result.document()
-    assert [(step["before"]["name"], step["after"]["name"]) for step in told["steps"]] == [
-        ("1.35", "1.36"),
-        ("1.36", "1.37"),
-    ]
-    back = preview(scenario, way[-1], way[0], through=way[1:-1][::-1])
-    assert [cause.name for step in back.steps for cause in step.causes] == [
-        "NoClaimsUnsaid",
-        "BalancedAllocationByChange",
-    ]
 
 
 def test_between_adjacent_releases_there_is_no_step() -> None:

@@ -24,7 +24,7 @@ from scheduler_core.extender.transport import ExtenderAnswer
 from scheduler_core.objects.kinds import parse
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler
-from scheduler_core.sim.changes import DeleteObject, PermitDecision
+from scheduler_core.sim.changes import DeleteObject
 from scheduler_core.sim.options import load
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
@@ -118,26 +118,6 @@ def test_a_pod_that_comes_before_its_node_is_counted_when_the_node_comes() -> No
     assert early.phase == "Running" and not late.node_name
 
 
-def test_an_answer_for_a_pod_that_does_not_wait_changes_nothing() -> None:
-    simulation = make_cluster(1, make_pod("a"), config=PERMIT_CONFIG)
-    simulation.run_until_idle()
-    before = state(simulation)
-    for name, plugin in (("a", None), ("ghost", None), ("a", "Absent")):
-        for allow in (True, False):
-            simulation.submit(PermitDecision("default", name, allow, plugin))
-    assert state(simulation) == before
-
-
-def test_an_answer_in_the_name_of_a_plugin_that_was_not_asked_changes_nothing() -> None:
-    pod = make_pod("a", annotations={"playground.dev/approval": "required"})
-    simulation = make_cluster(1, pod, config=PERMIT_CONFIG)
-    simulation.run_until_idle()
-    before = state(simulation)
-    for allow in (True, False):
-        simulation.submit(PermitDecision("default", "a", allow, "GangPermit"))
-    assert state(simulation) == before
-
-
 def test_time_never_runs_backwards() -> None:
     simulation = make_cluster(0)
     with pytest.raises(ValueError, match="backwards"):
@@ -163,35 +143,6 @@ def test_a_year_with_thousands_of_timers_passes_in_order() -> None:
     assert report.stop == "time" and simulation.now_ns == START_NS + YEAR_NS and not len(simulation.timers)
     moments = [outcome.at_ns for outcome in simulation.drain_outcomes()]
     assert moments == sorted(moments) and len(moments) == 4_000
-
-
-def test_a_permit_answer_for_a_pod_that_waits_no_longer_changes_nothing() -> None:
-    pod = make_pod("a", annotations={"playground.dev/approval": "required"})
-    simulation = make_cluster(1, pod, config=PERMIT_CONFIG)
-    simulation.run_until_idle()
-    simulation.submit(PermitDecision("default", "a", True))
-    simulation.run_until_idle()
-    bound = pods_of(simulation)[0]
-    assert bound.node_name
-    before = state(simulation)
-    for allow in (False, True):
-        simulation.submit(PermitDecision("default", "a", allow))
-    assert not simulation.scheduler.handle(PermitDecided(bound.uid, False, None, "too late"))
-    assert state(simulation) == before
-
-
-def test_a_leap_over_many_deadlines_at_once_fires_each_of_them() -> None:
-    clock = Clock(START_NS)
-    scheduler = Scheduler(load(PERMIT_CONFIG), clock, Randomness(1))
-    scheduler.handle(ObjectChanged("Node", None, parse(make_node("node-0")).typed))
-    for index in range(50):
-        pod = make_pod(f"p{index}", cpu="1m", annotations={"playground.dev/approval": "required"})
-        scheduler.handle(ObjectChanged("Pod", None, parse(pod).typed))
-        scheduler.schedule_one()
-    assert len(scheduler.waiting_pods) == 50
-    clock.move_to(START_NS + YEAR_NS)
-    scheduler.handle(TimeReached())
-    assert not len(scheduler.waiting_pods) and not scheduler.bindings and not scheduler.cache.assumed
 
 
 def test_a_checkpoint_of_another_version_is_refused() -> None:

@@ -67,23 +67,6 @@ def events_of(simulation: Simulation) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_gang_gets_its_nodes_together_or_none_at_all() -> None:
-    # Each member fills a node of 4 cores.
-    cluster = make_cluster(2, make_group("g", 3), *members("g", 3, cpu="3"), release=GROUPS)
-    cluster.run_until_idle()
-    assert n_bound(cluster, "g") == 0
-    assert condition_of(cluster, "g") == ("False", "Unschedulable", "pod group is unschedulable")
-    traces = cluster.drain_cycles()[:3]
-    assert [trace.group["place"] for trace in traces if trace.group] == [1, 2, 3]
-    assert {trace.group["placed"] for trace in traces if trace.group} == {2}
-    assert len({trace.number for trace in traces}) == 3
-    write(cluster, make_node("node-2"))
-    cluster.run_until_idle()
-    assert n_bound(cluster, "g") == 3
-    assert len({pod.node_name for pod in pods_of(cluster, "g")}) == 3
-    assert condition_of(cluster, "g") == ("True", "Scheduled", "")
-
-
 def test_members_are_held_back_until_their_group_and_enough_of_them_are_there() -> None:
     first, *others = members("g", 3)
     cluster = make_cluster(3, first, release=GROUPS)

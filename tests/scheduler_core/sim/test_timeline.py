@@ -9,7 +9,7 @@ from trace_lanefix import fix_overlaps
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.run import run
-from scheduler_core.sim.timeline import STATES
+from scheduler_core.sim.timeline import STATES, pod_seen, timeline_of
 from scheduler_core.sim.trace_events import trace_events
 from tests.tables import table
 
@@ -116,3 +116,11 @@ def test_the_trace_of_a_thousand_pods_opens_in_a_reader_of_the_format(thousand, 
 
     again = [event for event in json.loads(after.read_text("utf-8"))["traceEvents"] if event["ph"] == "X"]
     assert read(again) == read(slices)
+
+
+def test_a_pod_that_another_placed_runs_since_it_was_made():
+    made = {"namespace": "default", "name": "p", "creationTimestamp": "1970-01-01T00:00:02Z"}
+    manifest = {"metadata": made, "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
+    seen = pod_seen(9 * SECOND_NS, manifest)
+    [lane] = timeline_of([seen], [], [], from_ns=0, to_ns=10 * SECOND_NS).pods
+    assert [(span.state, span.from_ns // SECOND_NS) for span in lane.spans] == [("running", 2)]

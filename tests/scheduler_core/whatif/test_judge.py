@@ -28,44 +28,6 @@ TWO = [node("n1", cpu="4"), node("n2", cpu="4"), pod("there", on="n1", requests=
 SMALL = pod("new", requests={"cpu": "1"}, schedulerName="bin-packer")
 
 
-def test_the_best_node_agrees_a_fuller_one_differs_by_the_plugin_that_parts_them() -> None:
-    found = verdict(TWO, SMALL, ForeignDecision("bind", "n2"))
-    assert (found.verdict, found.node, found.points) == ("agree", "n2", found.our_points)
-    other = verdict(TWO, SMALL, ForeignDecision("bind", "n1"))
-    assert (other.verdict, other.node, other.plugin) == ("different", "n2", "NodeResourcesFit")
-    assert other.points < other.our_points == found.our_points
-    assert other.score < other.our_score
-    assert other.trace is not None and other.trace.is_full and other.trace.dry_run
-
-
-def test_packing_agrees_with_a_judge_that_packs() -> None:
-    strategy = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [
-            {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}],
-             "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}}
-        ],
-        "extenders": [{"urlPrefix": "http://nowhere.example/", "filterVerb": "filter"}],
-    }  # fmt: skip
-    assert verdict(TWO, SMALL, ForeignDecision("bind", "n1"), config=config).verdict == "agree"
-
-
-def test_equal_nodes_tie_whichever_of_them_is_drawn() -> None:
-    nodes = [node("n1"), node("n2"), node("n3", cpu="1500m")]
-    [subject] = ready(SMALL)
-    judge = Judge(objects=ready(*nodes))
-    seen = {(number, name): judge.judge(subject, ForeignDecision("bind", name), number=number)
-            for number in range(8) for name in ("n1", "n2")}  # fmt: skip
-    assert {found.verdict for found in seen.values()} == {"agree", "tie"}
-    for number in range(8):
-        pair = [seen[number, name] for name in ("n1", "n2")]
-        assert sorted(found.verdict for found in pair) == ["agree", "tie"]
-        assert [found.n_tied for found in pair] == [2, 2]
-    assert judge.judge(subject, ForeignDecision("bind", "n3")).verdict == "different"
-
-
 @pytest.mark.parametrize(
     ("objects", "pending", "plugin", "reason"),
     [
