@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from scheduler_core.incident.audit import DELETE, Incident, Key, LoggedChange, LoggedDecision
@@ -91,7 +91,9 @@ def judge_incident(
         if not one.unknown
     ]
     asked.sort(key=lambda item: (item.seq, item.key))
-    found = {one.key: one for one in judged(start, incident.changes(), asked, seed=seed)}
+    # A trace of each would be the largest part of it all.
+    verdicts = judged(start, incident.changes(), asked, seed=seed)
+    found = {one.key: replace(one, trace=None) for one in verdicts}
     late = [
         decisions[number].asked(seq, number, -(place + 1) * len(decisions) - number)
         for number, one in found.items()
@@ -104,12 +106,15 @@ def judge_incident(
         zip(late, judged(start, incident.changes(), late, seed=seed), strict=True) if late else ()
     ):
         if verdict.agrees:
-            behind[item.key] = (verdict, sum(seq >= item.seq for seq in decisions[item.key].earlier))
-    verdicts = JudgedIncident()
+            behind[item.key] = (
+                replace(verdict, trace=None),
+                sum(seq >= item.seq for seq in decisions[item.key].earlier),
+            )
+    result = JudgedIncident()
     for number, one in enumerate(decisions):
         verdict = found.get(number) or Judgement(UNKNOWN, reasons=(one.unknown,))
-        verdicts.all.append(JudgedDecision(one, *behind.get(number, (verdict, 0))))
-    return verdicts
+        result.all.append(JudgedDecision(one, *behind.get(number, (verdict, 0))))
+    return result
 
 
 # ---- as a scenario
