@@ -26,7 +26,7 @@ MAX_GROUPS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class GroupGiven:
-    """A node group as it was given."""
+    """A node group from a flag or a list."""
 
     name: str
     min_size: int

@@ -212,7 +212,7 @@ def _template(name: str, members: Sequence[Node]) -> Document:
 
 @dataclass(slots=True)
 class NodeFate:
-    """What the loops said of a node.
+    """A node's last verdict of the loops.
 
     Attributes
     ----------

@@ -93,23 +93,23 @@ def test_a_group_at_its_maximum_leaves_pods_pending() -> None:
 def test_the_expander_is_named_with_what_it_leaves() -> None:
     objects = (
         of_pool("cheap-a", "cheap", "m6i.xlarge"),
-        of_pool("dear-a", "dear", "m6i.16xlarge"),
+        of_pool("costly-a", "costly", "m6i.16xlarge"),
         pod("full-a", "cheap-a", "3"),
-        pod("full-b", "dear-a", "3"),
+        pod("full-b", "costly-a", "3"),
         pending("new", "3"),
     )
-    groups = [group("dear", 1, 5), group("cheap", 1, 5)]
+    groups = [group("costly", 1, 5), group("cheap", 1, 5)]
     answer = asked(cluster(*objects), groups, expander="price")
     assert answer["groups"][0]["added"] == 0 and answer["groups"][1]["added"] == 1
     note = told(answer)["cheap grows from 1 to 2 nodes at 10s, of 5 at most."]
-    assert note.startswith("--expander=price: price leaves cheap. Options: cheap: 1 node for 1 pod; dear")
+    assert note.startswith("--expander=price: price leaves cheap. Options: cheap: 1 node for 1 pod; costly")
     chosen = {
-        "priorities": "10: [dear]\n1: [.*]\n",
+        "priorities": "10: [costly]\n1: [.*]\n",
         "options": {"expander": "priority"},
         "nodeGroups": groups,
     }
     answer = answer_question(cluster(*objects), {"ask": "autoscale", "autoscaler": chosen})
-    assert "priority leaves dear" in told(answer)["dear grows from 1 to 2 nodes at 10s, of 5 at most."]
+    assert "priority leaves costly" in told(answer)["costly grows from 1 to 2 nodes at 10s, of 5 at most."]
 
 
 def test_every_node_says_why_it_stays_or_goes() -> None:
