@@ -57,3 +57,21 @@ def test_nodes_that_are_alike_share_a_search_and_nothing_else_changes(
     shared = [life(seed, release, parts=parts) for seed in range(4)]
     monkeypatch.setattr(SliceIndex, "kind_of", lambda self, name: -1)
     assert [life(seed, release, parts=parts) for seed in range(4)] == shared
+
+
+def test_a_likeness_tells_apart_what_a_search_could_tell_apart() -> None:
+    index = SliceIndex()
+    cluster = make_cluster(
+        0,
+        node_with("gpu=2", "a"),
+        node_with("gpu=2", "b"),
+        node_with("gpu=2:A100-40GB", "c"),
+        release=RELEASES["1.36"],
+    )
+    cluster.run_until_idle()
+    index.update(cluster.scheduler.cache.listers)
+    assert index.kind_of("a") == index.kind_of("b") != index.kind_of("c")
+    write(cluster, node_with("gpu=3", "b"))
+    cluster.run_until_idle()
+    index.update(cluster.scheduler.cache.listers)
+    assert index.kind_of("a") != index.kind_of("b")
