@@ -99,7 +99,7 @@ def test_pods_are_filtered_and_sorted_and_the_address_says_so(page, asgi_server,
     expect(rows).to_have_count(25)  # pods of one owner are a row
     page.get_by_label("State").select_option(label="Unschedulable")
     expect(heading).to_have_text("223 pods")
-    page.get_by_role("link", name="cpu", exact=True).click()
+    page.get_by_role("link", name="CPU", exact=True).click()
     expect(page).to_have_url(re.compile("lane=unschedulable.*sort=-cpu"))
     expect(rows.first).to_contain_text("nightly-render")
     page.get_by_label(re.compile("Part of the name")).press_sequentially("indexer", delay=5)
@@ -127,7 +127,7 @@ def test_lists_are_filtered_and_sorted_by_keyboard(page, asgi_server, real, comp
     page.keyboard.type("Unsch")
     expect(page).to_have_url(re.compile("lane=unschedulable"))
     expect(heading).to_have_text("8 pods")
-    tab_to(page, page.get_by_role("link", name="cpu", exact=True))
+    tab_to(page, page.get_by_role("link", name="CPU", exact=True))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("sort=-cpu"))
     tab_to(page, page.get_by_role("link", name="Show all"), "Shift+Tab")
