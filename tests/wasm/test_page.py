@@ -121,6 +121,7 @@ def test_a_page_answers_what_is_edited_and_works_without_a_network(
     assert (page.locator("#site").get_attribute("href") or "").startswith("http://127.0.0.1:1/open/#1.")
     assert all(url.startswith((address, "blob:", "data:", "about:")) for url in asked)
 
+    expect(page.locator("#kept")).to_contain_text("in this browser as it runs", timeout=LOADS_MS)
     # The server is gone: what was fetched is in the browser. A link is opened by the frame in an article, too.
     server.shutdown()
     server.server_close()
@@ -134,6 +135,19 @@ def test_a_page_answers_what_is_edited_and_works_without_a_network(
     page.goto("about:blank")
     page.goto(f"{address}#lesson=nominated-overtaken")
     _is(page, scenario_digest(gallery_scenario("nominated-overtaken")))
+    # Python goes on as the first visit left it; a memory that is none is dropped, and the next start needs no other.
+    expect(page.locator("#state")).to_contain_text(
+        "s, kept in this browser) and decides the first example as recorded"
+    )
+    page.evaluate(
+        "async () => { for (const name of await caches.keys()) (await caches.open(name)).put('memory', new Response()); }"
+    )
+    page.goto("about:blank")
+    page.goto(address)
+    expect(page.locator("#state")).to_contain_text("could not be loaded", timeout=LOADS_MS)
+    text.fill(edited)
+    _is(page, scenario_digest(scenario))
+    expect(page.locator("#state")).to_contain_text("s) and decides the first example as recorded")
 
 
 @pytest.mark.wasm

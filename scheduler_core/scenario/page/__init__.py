@@ -70,10 +70,12 @@ def build(folder: Path, runtime: str | Callable[[Path], None], site: str = "") -
         "SITE": site.rstrip("/") + "/" if site else "",
     }
     (folder / "index.html").write_text(_page(address, values))
-    built = hashlib.sha256(
-        b"".join(file.read_bytes() for file in sorted(folder.iterdir()) if file.name != "sw.js")
-    )
-    (folder / "sw.js").write_text(_text("sw.js").replace("{{BUILD}}", built.hexdigest()[:12]))
+    (folder / "sw.js").write_text(_text("sw.js"))
+    built = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(folder.iterdir()))).hexdigest()
+    # Both keep files of this build alone in the browser.
+    for name in ("sw.js", "worker.js"):
+        text = (folder / name).read_text("utf-8")
+        (folder / name).write_text(text.replace("{{BUILD}}", built[:12]), "utf-8")
 
 
 def archive() -> bytes:
@@ -123,7 +125,8 @@ def _text(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _shown(text: str) -> Standalone:
+def shown(text: str) -> Standalone:
+    """The standalone file of a text; the last one is kept."""
     return standalone(scenario_of(text))
 
 
@@ -134,19 +137,19 @@ def answer(text: str) -> str:
     `waiting`; or `problems`, each with `line` (from 1, or None) and `words`.
     """
     try:
-        shown = _shown(text)
+        found = shown(text)
     except ScenarioError as error:
         return json.dumps({"problems": [{"line": one.line, "words": str(one)} for one in error.problems]})
     except TooLargeForOneFile as error:
         return _refused(error)
-    line = carry(shown.run.scenario)
+    line = carry(found.run.scenario)
     return json.dumps(
         {
-            "html": shown.html,
+            "html": found.html,
             "line": line,
             "digest": line.split(".")[1],
-            "decisions": shown.run.digest,
-            "waiting": len(waiting_pods(shown.run.simulation)),
+            "decisions": found.run.digest,
+            "waiting": len(waiting_pods(found.run.simulation)),
         }
     )
 
@@ -160,7 +163,7 @@ def counsel(text: str) -> str:
 
     Each workload is asked about alone: a browser has no solver for the bound of all of them together.
     """
-    simulation = _shown(text).run.simulation
+    simulation = shown(text).run.simulation
     words: list[str] = []
     told: set[str] = set()
     for pod in waiting_pods(simulation):

@@ -44,16 +44,19 @@
     const rows = Object.fromEntries(parts.map((part) => [part.name, row(part)]));
     await kept();
     const worker = new Worker('worker.js'), open = [];
-    await new Promise((resolve, reject) => {
+    const resumed = await new Promise((resolve, reject) => {
       worker.onerror = (event) => reject(new Error(event.message || 'worker.js did not start'));
       worker.onmessage = ({ data }) => {
         if (data.part) rows[data.part]?.(data.got);
         else if (data.state) state.textContent = data.state;
-        else if (data.ready) resolve();
+        else if (data.ready) resolve(data.resumed);
+        else if (data.kept) byId('kept').textContent = 'Kept in this browser as it runs: the next visit needs neither a network nor this wait.';
         else if ('answer' in data) open.shift().resolve(JSON.parse(data.answer));
         else {
-          reject(new Error(data.failed));
-          open.shift()?.reject(new Error(data.failed));
+          const error = new Error(data.failed);
+          worker.terminate();
+          reject(error);
+          for (const one of open.splice(0)) one.reject(lost(error));
         }
       };
     });
@@ -63,19 +66,21 @@
     });
     const known = await ask('answer', first.text);
     if (known.decisions !== first.decisions) throw new Error('it decides the first example otherwise than it was recorded');
-    state.textContent = `The scheduler is here (${((performance.now() - begun) / 1000).toFixed(1)} s) and decides the first example as recorded.`;
+    state.textContent = `The scheduler is here (${((performance.now() - begun) / 1000).toFixed(1)} s${resumed ? ', kept in this browser' : ''}) and decides the first example as recorded.`;
     byId('kept').textContent = navigator.serviceWorker?.controller
       ? 'Kept in this browser: the next visit works without a network, too.' : 'Not kept: this browser stores nothing for this address.';
     return ask;
   }
 
+  function lost(error) {
+    engine = null;
+    state.textContent = `The scheduler could not be loaded: ${error.message || error}. The answer beside stays. Edit again to try once more, `
+      + `reload the page, or open another browser${said.site ? '; "Open on a server" sends the scenario there' : ''}.`;
+    return error;
+  }
+
   globalThis.load = () => {
-    engine ??= start().catch((error) => {
-      engine = null;
-      state.textContent = `The scheduler could not be loaded: ${error.message || error}. The answer beside stays. Edit again to try once more, `
-        + `reload the page, or open another browser${said.site ? '; "Open on a server" sends the scenario there' : ''}.`;
-      throw error;
-    });
+    engine ??= start().catch((error) => { throw lost(error); });
     return engine;
   };
 
