@@ -186,7 +186,7 @@ def _pattern(size: Size) -> int:
 
 OF_THE_LIBRARY: Final = frozenset(
     (
-        "size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "dyn",
+        "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "dyn",
         "type", "has", "duration", "timestamp", "optional.of", "optional.none", "optional.ofNonZeroValue", "orValue",
         "or", "hasValue", "value", "getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate",
         "getDayOfWeek", "getHours", "getMinutes", "getSeconds", "getMilliseconds",
@@ -316,7 +316,7 @@ class Expression:
         for name, value in variables.items():
             context.add_variable(name, value)
         for name, function in FUNCTIONS.items():
-            context.add_function(name, function)
+            context.add_function(syntax.OURS.get(name, name), function)
         try:
             return self._program.execute(context)
         except KeyError as error:

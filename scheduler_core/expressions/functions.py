@@ -1,4 +1,4 @@
-"""Kubernetes' own CEL functions: `quantity` and `semver` with their methods.
+"""Kubernetes' own CEL functions (`quantity`, `semver`, their methods), and `size`, which counts bytes in the library.
 
 Source: staging/src/k8s.io/apiserver/pkg/cel/library (quantity.go, semverlib.go), v1.36
 """
@@ -6,7 +6,7 @@ Source: staging/src/k8s.io/apiserver/pkg/cel/library (quantity.go, semverlib.go)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.objects.quantity import Quantity, QuantityError, read_quantity
@@ -14,6 +14,13 @@ from scheduler_core.objects.quantity import Quantity, QuantityError, read_quanti
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
 )
+
+
+def _size(*given: Any) -> int:
+    """Code points of a text, elements of a list, entries of a map."""
+    if len(given) != 1 or not isinstance(given[0], str | bytes | Sequence | Mapping):
+        raise ValueError("no such overload")
+    return len(given[0])
 
 
 def quantity_value(text: str) -> dict[str, Any]:
@@ -78,6 +85,7 @@ def _written(amount: Quantity) -> dict[str, Any]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "size": _size,
     "quantity": _to_quantity,
     "isQuantity": _is_quantity,
     "semver": semver_value,

@@ -321,8 +321,6 @@ def _there(value: Optional) -> Any:
 
 
 _FUNCTIONS: Final[Mapping[str, tuple[Any, Callable[..., Any]]]] = {
-    # The library counts the bytes of a text.
-    "size": (str | list | Mapping, lambda value: len(value.encode() if isinstance(value, str) else value)),
     "contains": (str, lambda text, part: part in text),
     "startsWith": (str, str.startswith),
     "endsWith": (str, str.endswith),

@@ -25,6 +25,8 @@ TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "in"))
+OURS: Final = {"size": "size_"}
+"""Functions that the library has, and for which it must ask ours: their names in the text that it reads."""
 _LITERALS: Final = {"true": True, "false": False, "null": None}
 
 
@@ -193,7 +195,7 @@ class _Parser:
             text = f"[{value.text}].map({bound},{body.text})[0]"
             return SyntaxNode("macro", "bind", (value, body), (bound,), at, text=text)
         given = self._given(")")
-        text += f"({_listed(given)})"
+        text = f"{owner.text}.{OURS.get(name, name)}({_listed(given)})"
         if name in MACROS:
             if not given or given[0].kind != "name":
                 raise self._wrong(f"{name} needs a name for the elements first", at)
@@ -223,7 +225,9 @@ class _Parser:
             case "word" if self._peek() == "(" and token != "in":
                 self._take()
                 given = self._given(")")
-                return SyntaxNode("call", token, tuple(given), at=at, text=f"{token}({_listed(given)})")
+                return SyntaxNode(
+                    "call", token, tuple(given), at=at, text=f"{OURS.get(token, token)}({_listed(given)})"
+                )
             case "word" if token != "in":
                 return SyntaxNode("name", token, at=at, text=token)
         if token == "(":

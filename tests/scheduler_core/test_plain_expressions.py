@@ -31,6 +31,14 @@ def test_an_expression_is_the_same_without_the_library(text: str, monkeypatch: p
     assert (plain, type(plain)) == (told, type(told))
 
 
+@pytest.mark.parametrize(
+    "text, size", [('size("äöb")', 3), ('"ä".size()', 1), ("[1, 2].size()", 2), ('size({"ä": 1})', 1)]
+)
+def test_a_text_is_as_long_as_its_code_points(text: str, size: int) -> None:
+    """Source: github.com/google/cel-spec doc/langdef.md, size"""
+    assert outcome(text) == size
+
+
 @pytest.mark.parametrize("text", ["5u > 1u", 'duration("1s") == duration("1s")', 'b"a" == b"a"'])
 def test_what_only_the_library_has_is_named(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome(text) is True
