@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from scheduler_core.scenario import load_scenario, run_scenario, scenario_digest
 from scheduler_core.scenario import page as engine
 from scheduler_core.scenario.canonical import canonical_manifest
 from scheduler_core.scenario.carried import carry
-from scheduler_core.scenario.gallery import ORDER, gallery_scenario
+from scheduler_core.scenario.gallery import ORDER, gallery_scenario, gallery_text
 from scheduler_core.scenario.standalone import standalone
 from tests import servers
 from tests.wasm.test_wasm import HERE, RECORDINGS, witness
@@ -95,8 +96,16 @@ def test_a_page_answers_what_is_edited_and_works_without_a_network(
     _is(page, scenario_digest(scenario))
     expect(page.locator("body")).to_have_attribute("data-decisions", run_scenario(scenario).digest)
     expect(answer.locator("#main")).to_contain_text("report-0")
-    expect(page.locator("#fix")).to_contain_text("Best fix:", timeout=LOADS_MS)
     expect(page.locator("#loads")).to_contain_text("NumPy")
+    page.locator("#release").select_option("1.34")
+    older = scenario_digest(load_scenario(f"kubernetesRelease: '1.34'\n{edited}"))
+    _is(page, older)
+    # The best fix is one more node, in the list of nodes.
+    page.get_by_role("button", name="Apply").click(timeout=LOADS_MS)
+    expect(text).to_have_value(
+        re.compile(r"^kubernetesRelease: '1.34'\n(.*\n)+- \{name: plan-node-1, ", re.M)
+    )
+    expect(page.locator("#fix")).to_be_hidden()
 
     text.fill(edited.replace("cpu: 9,", "cpu: two,"))
     expect(page.locator("#problems")).to_contain_text("pods[1].cpu", timeout=LOADS_MS)
@@ -132,6 +141,10 @@ def test_a_page_answers_what_is_edited_and_works_without_a_network(
     expect(page.locator("#loads li")).to_have_count(0)
     page.get_by_role("button", name="Try it").click()
     _is(page, scenario_digest(elsewhere))
+    expect(page.locator("#embed")).to_have_value(re.compile(' name="default/.* fits no node: '))
+    page.goto("about:blank")
+    page.goto(f"{address}?embed#lesson=nominated-overtaken")
+    expect(page.locator("#cover")).to_contain_text("fits no node: 0/")
     page.goto("about:blank")
     page.goto(f"{address}#lesson=nominated-overtaken")
     _is(page, scenario_digest(gallery_scenario("nominated-overtaken")))
@@ -140,7 +153,7 @@ def test_a_page_answers_what_is_edited_and_works_without_a_network(
         "s, kept in this browser) and decides the first example as recorded"
     )
     page.evaluate(
-        "async () => { for (const name of await caches.keys()) (await caches.open(name)).put('memory', new Response()); }"
+        "caches.keys().then(([of]) => caches.open(of)).then((store) => store.put('memory', new Response()))"
     )
     page.goto("about:blank")
     page.goto(address)
@@ -198,6 +211,12 @@ def test_a_documentation_page_has_a_link_below_each_yaml_block(
     expect(link).to_have_count(1)
     link.click()
     expect(page.locator("#text")).to_have_value(text)
+    # An article's frame says what came of it before anything of the engine is loaded.
+    (folder / "article.html").write_text(
+        '<iframe src="./?embed#1.x.y" name="x/p fits no node: &lt;b>"></iframe>'
+    )
+    page.goto(f"{address}article.html")
+    expect(page.frame_locator("iframe").locator("#cover")).to_contain_text("x/p fits no node: <b>")
 
 
 def test_a_link_of_the_page_is_one_of_the_command_line_and_back(
@@ -225,6 +244,45 @@ def test_manifests_are_answered_and_mistakes_are_told_by_line() -> None:
     [problem] = json.loads(engine.answer("pods:\n- {name: p, cpu: one}\n"))["problems"]
     assert problem["line"] == 2 and "pods[0].cpu" in problem["words"]
     assert json.loads(engine.answer("a: ["))["problems"][0]["line"]
+
+
+def _ask(name: str, **asked: Any) -> str:
+    return str(json.loads(getattr(engine, name)(json.dumps(asked)))["text"])
+
+
+MANIFESTS = """\
+kind: Node
+apiVersion: v1
+metadata: {name: n}
+status: {allocatable: {cpu: 4, memory: 8Gi, pods: 9}}
+---
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec: {containers: [{name: c, resources: {requests: {cpu: 5}}}]}
+"""
+
+
+def test_a_release_is_chosen_in_the_text() -> None:
+    text = "# mine\nnodes: [{name: n, cpu: 1, memory: 1Gi}]\n"
+    older = _ask("released", text=text, release="1.34")
+    assert older == f"kubernetesRelease: '1.34'\n{text}"
+    assert _ask("released", text=older, release="1.36") == older.replace("1.34", "1.36")
+    assert json.loads(engine.answer(older))["release"] == "1.34"
+    assert load_scenario(_ask("released", text=MANIFESTS, release="1.35")).release.name == "1.35"
+    [problem] = json.loads(engine.released(json.dumps({"text": "a: [", "release": "1.35"})))["problems"]
+    assert problem["words"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["", "packing-and-spreading", "gpu-isolation", "differs-node-phase"])
+def test_the_best_fix_is_made_in_the_text_and_places_what_waits(name: str) -> None:
+    text = gallery_text(name) if name else MANIFESTS
+    [found] = json.loads(engine.counsel(text))["found"]
+    made = _ask("applied", text=text, change=found["change"])
+    assert json.loads(engine.answer(made))["waiting"] == 0
+    if not name:
+        assert made.startswith(f"{text}---\n")
 
 
 SHORT = """\

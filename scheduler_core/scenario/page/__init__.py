@@ -19,16 +19,21 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler_core.errors import InvalidManifest
-from scheduler_core.objects.reading import read_posted
-from scheduler_core.releases import DEFAULT
+from scheduler_core.releases import RELEASES
 from scheduler_core.scenario.carried import CarriedError, carried_in, carry, unfold
-from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.gallery import ORDER, gallery, gallery_text
 from scheduler_core.scenario.load import load_scenario
-from scheduler_core.scenario.page.editing import choices_at, shortened_text
+from scheduler_core.scenario.page.editing import (
+    applied_texts,
+    choices_at,
+    released_text,
+    scenario_of,
+    shortened_text,
+)
+from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.standalone import Standalone, TooLargeForOneFile, standalone
-from scheduler_core.scenario.types import API_VERSION, KIND, Scenario
 from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.workloads import waiting_pods
 
@@ -55,9 +60,8 @@ def build(folder: Path, runtime: str | Callable[[Path], None], site: str = "") -
         (folder / "worker.js").write_text(worker)
     else:
         runtime(folder)
-    lessons = json.dumps([[lesson.name, lesson.title] for lesson in gallery()], ensure_ascii=False)
     for name in ("page.css", "page.js", "embed.js"):
-        (folder / name).write_text(_text(name).replace("{{LESSONS}}", lessons))
+        (folder / name).write_text(_text(name).replace("{{LESSONS}}", _lessons()))
     sizes = {
         name: file.stat().st_size
         for name in ("python", "numpy", "core")
@@ -76,6 +80,13 @@ def build(folder: Path, runtime: str | Callable[[Path], None], site: str = "") -
     for name in ("sw.js", "worker.js"):
         text = (folder / name).read_text("utf-8")
         (folder / name).write_text(text.replace("{{BUILD}}", built[:12]), "utf-8")
+
+
+@lru_cache
+def _lessons() -> str:
+    """Name, title and what comes of each lesson, as JSON."""
+    found = [[one.name, one.title, _words(run_scenario(one))] for one in gallery()]
+    return json.dumps(found, ensure_ascii=False)
 
 
 def archive() -> bytes:
@@ -110,10 +121,21 @@ def _page(address: str, values: dict[str, str]) -> str:
             "worker-src 'self' blob:", "frame-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'",
         )
     )  # fmt: skip
-    values = {"POLICY": policy, "TEXT": first, "DECISIONS": told["decisions"], **values}
+    values = {
+        "POLICY": policy,
+        "TEXT": first,
+        "DECISIONS": told["decisions"],
+        "WORDS": told["words"],
+        **values,
+    }
     # Of a document in an attribute these two alone need be written otherwise.
     shown = told["html"].replace("&", "&amp;").replace("'", "&#39;")
-    filled = {"ANSWER": shown} | {key: html.escape(value) for key, value in values.items()}
+    releases = "".join(
+        f"<option{' selected' if name == told['release'] else ''}>{name}</option>" for name in RELEASES
+    )
+    filled = {"ANSWER": shown, "RELEASES": releases} | {
+        key: html.escape(value) for key, value in values.items()
+    }
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: filled[place[1]], _text("page.html"))
 
 
@@ -133,8 +155,8 @@ def shown(text: str) -> Standalone:
 def answer(text: str) -> str:
     """The answer to a scenario or to manifests, as JSON.
 
-    It has `html`, the standalone file of the replay, `line`, which a link carries, the digests, and how many pods are
-    `waiting`; or `problems`, each with `line` (from 1, or None) and `words`.
+    It has `html`, the standalone file of the replay, `line`, which a link carries, the digests, the `release`, how many
+    pods are `waiting`, and `words`, a sentence; or `problems`, each with `line` (from 1, or None) and `words`.
     """
     try:
         found = shown(text)
@@ -149,9 +171,18 @@ def answer(text: str) -> str:
             "line": line,
             "digest": line.split(".")[1],
             "decisions": found.run.digest,
+            "words": _words(found.run),
+            "release": found.run.scenario.release.name,
             "waiting": len(waiting_pods(found.run.simulation)),
         }
     )
+
+
+def _words(run: ScenarioRun) -> str:
+    """What became of the last pod that waits, or else of the last one."""
+    waiting = {pod.key for pod in waiting_pods(run.simulation)}
+    told = [trace for trace in run.cycles if trace.pod in waiting] or run.cycles
+    return str(told[-1].explain()["sentence"]) if told else ""
 
 
 def _refused(error: Exception) -> str:
@@ -159,48 +190,31 @@ def _refused(error: Exception) -> str:
 
 
 def counsel(text: str) -> str:
-    """What would place the pods that wait at the end of a text that `answer` answers, as JSON: `words`, sentences.
+    """What would place the pods that wait at the end of a text that `answer` answers, as JSON.
 
+    Each of `found` has two sentences, `why` and `fix`, and the `change` that `applied` makes, None where there is none.
     Each workload is asked about alone: a browser has no solver for the bound of all of them together.
     """
     simulation = shown(text).run.simulation
-    words: list[str] = []
+    found: list[dict[str, Any]] = []
     told: set[str] = set()
     for pod in waiting_pods(simulation):
-        if pod.key in told or len(words) >= 2 * MOST_TOLD:
+        if pod.key in told or len(found) >= MOST_TOLD:
             continue
-        found = fix(simulation, {"pod": pod.key})
-        told |= {pod.key, *found.pods}
-        best = found.best
-        kept = (
+        answer = fix(simulation, {"pod": pod.key})
+        told |= {pod.key, *answer.pods}
+        best = answer.best
+        words = (
             f"Best fix: {best.title}, {best.price}."
             if best
             else "Nothing that keeps what was asked for places it."
         )
-        words += [found.headline, kept]
-    return json.dumps({"words": words})
+        found.append({"why": answer.headline, "fix": words, "change": dict(best.change) if best else None})
+    return json.dumps({"found": found})
 
 
 MOST_TOLD: Final = 6
 """Workloads that `counsel` asks about."""
-
-
-def scenario_of(text: str) -> Scenario:
-    """The scenario of a text; of manifests one in which their pending pods are scheduled.
-
-    Raises
-    ------
-    ScenarioError
-    """
-    try:
-        posted = read_posted(text)
-    except InvalidManifest as error:
-        raise ScenarioError([Problem(error.path, error.words, None, error.line, error.column)]) from None
-    if len(posted) == 1 and (posted[0].kind in ("", KIND)):
-        return load_scenario(text)
-    manifests: list[dict[str, Any]] = [one.manifest for one in posted]
-    release = {"kubernetesRelease": DEFAULT.name}
-    return load_scenario({"apiVersion": API_VERSION, "kind": KIND, "objects": manifests, **release})
 
 
 def lesson(name: str) -> str:
@@ -234,6 +248,28 @@ def shorter(text: str) -> str:
     except ScenarioError:
         # What is wrong with it is told where it is.
         return json.dumps({"text": text})
+
+
+def released(asked: str) -> str:
+    """A `text` with another `release`, both in JSON; as JSON: `text`, or `problems`."""
+    said = json.loads(asked)
+    try:
+        return json.dumps({"text": released_text(said["text"], RELEASES[said["release"]])})
+    except ScenarioError as error:
+        return _refused(error)
+
+
+def applied(asked: str) -> str:
+    """A `text` with the `change` of a fix, both in JSON, where the fewest pods wait then; as JSON: `text`."""
+    said = json.loads(asked)
+    run = shown(said["text"]).run
+    texts = applied_texts(said["text"], run.scenario, run.simulation.world, said["change"])
+    waiting: dict[str, int] = {}
+    for text, scenario in texts:
+        waiting[text] = len(waiting_pods(run_scenario(scenario).simulation))
+        if not waiting[text]:
+            break
+    return json.dumps({"text": min(waiting, key=lambda text: waiting[text])})
 
 
 def complete(asked: str) -> str:

@@ -1,8 +1,9 @@
 // The page: what is typed goes to the engine (worker.js), and its answer is the standalone file.
 (() => {
   const byId = (id) => document.getElementById(id);
-  const [text, state, problems, frame, link, lesson, choices, fix] =
-    ['text', 'state', 'problems', 'answer', 'link', 'lesson', 'choices', 'fix'].map(byId);
+  const [text, state, problems, frame, link, lesson, release, choices, fix] =
+    ['text', 'state', 'problems', 'answer', 'link', 'lesson', 'release', 'choices', 'fix'].map(byId);
+  const LESSONS = {{LESSONS}};
   const el = (tag, words, ...children) => {
     const made = document.createElement(tag);
     made.append(...(words ? [words] : []), ...children);
@@ -165,10 +166,12 @@
 
   // ---- the answer, its link, and what would place the pods that wait
 
-  function show(line, digest, decisions) {
+  function show(line, digest, decisions, words) {
     const address = `${location.href.split(/[?#]/)[0]}`;
     link.value = `${address}#${line}`;
-    byId('embed').value = `<iframe src="${address}?embed#${line}" title="Scheduling Playground" width="100%" height="480" loading="lazy"></iframe>`;
+    // A frame's name is what its document knows of the article around it: what is read before the scheduler is there.
+    const there = { src: `${address}?embed#${line}`, name: words, title: 'Scheduling Playground', width: '100%', height: 480, loading: 'lazy' };
+    byId('embed').value = Object.assign(el('iframe'), there).outerHTML;
     byId('length').textContent = link.value.length.toLocaleString('en');
     byId('digest').textContent = digest.slice(0, 12);
     byId('site').hidden = !said.site;
@@ -179,6 +182,14 @@
     Object.assign(said, { digest, decisions });
   }
 
+  function advise({ why, fix, change }) {
+    const [apply, words] = [el('button', 'Apply'), el('p', '', el('span', fix))];
+    Object.assign(apply, { type: 'button', className: 'btn' });
+    apply.addEventListener('click', () => open('applied', JSON.stringify({ text: text.value, change })).catch(() => {}));
+    if (change) words.append(' ', apply);
+    return [el('p', '', el('b', why)), words];
+  }
+
   async function answer() {
     const turn = ++asked, ask = await globalThis.load();
     if (turn !== asked) return;
@@ -187,14 +198,15 @@
     tellProblems(found.problems || []);
     if (found.problems) return;
     frame.srcdoc = found.html;
-    show(found.line, found.digest, found.decisions);
+    release.value = found.release;
+    show(found.line, found.digest, found.decisions, found.words);
     history.replaceState(null, '', `#${found.line}`);
     fix.hidden = !found.waiting;
     if (!found.waiting) return;
     fix.textContent = 'Looking for what would place the pods that wait.';
     const counsel = await ask('counsel', text.value);
     if (turn !== asked) return;
-    fix.replaceChildren(...(counsel.words || counsel.problems.map((one) => one.words)).map((line, at) => el('p', '', el(at % 2 ? 'span' : 'b', line))));
+    fix.replaceChildren(...(counsel.problems ? counsel.problems.map((one) => one.words) : counsel.found.flatMap(advise)));
   }
 
   async function open(name, given) {
@@ -205,7 +217,7 @@
     await answer();
   }
 
-  lesson.append(...{{LESSONS}}.map(([name, title]) => Object.assign(el('option', title), { value: name })));
+  lesson.append(...LESSONS.map(([name, title]) => Object.assign(el('option', title), { value: name })));
   let waiting = 0;
   text.addEventListener('input', () => {
     number();
@@ -217,6 +229,7 @@
     globalThis.load().catch(() => {});
   });
   lesson.addEventListener('change', () => lesson.value && open('lesson', lesson.value).catch(() => {}));
+  release.addEventListener('change', () => open('released', JSON.stringify({ text: text.value, release: release.value })).catch(() => {}));
   byId('shorter').addEventListener('click', () => open('shorter', text.value).catch(() => {}));
   const read = async (file) => file && open('opened', await file.text()).catch(() => {});
   byId('file').addEventListener('change', (event) => read(event.target.files[0]));
@@ -239,12 +252,15 @@
   number();
   // The first answer carries its scenario, as every standalone file does.
   const line = /id="scenario">([^<]*)</.exec(frame.srcdoc)[1];
-  show(line, line.split('.')[1], first.decisions);
+  show(line, line.split('.')[1], first.decisions, said.words);
   const embedded = new URLSearchParams(location.search).has('embed');
   document.body.classList.toggle('embedded', embedded);
   const begin = () => opened().catch((error) => { state.textContent = `What follows the # cannot be opened: ${error.message}`; });
   if (embedded && location.hash) {
+    const [, title, words] = LESSONS.find(([name]) => location.hash === `#lesson=${name}`) || ['', 'Scheduling Playground', self.name];
     byId('cover').hidden = false;
+    byId('cover').firstChild.textContent = title;
+    byId('covered').textContent = words;
     byId('try').addEventListener('click', () => { byId('cover').hidden = true; begin(); });
   } else begin();
   addEventListener('hashchange', begin);
