@@ -525,6 +525,11 @@ class EqualNodes:
     shape: str
 
 
+def is_control_plane(node: Node) -> bool:
+    """Whether kubeadm or a provider marked it so."""
+    return any(f"node-role.kubernetes.io/{role}" in node.meta.labels for role in ("control-plane", "master"))
+
+
 def group_of(labels: Mapping[str, str]) -> EqualNodes:
     """The group of a node with these labels."""
     shape = labels.get(INSTANCE_TYPE, "")

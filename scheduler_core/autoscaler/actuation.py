@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from scheduler_core.autoscaler.cluster import LiveCluster
@@ -68,6 +68,21 @@ class NodeDeletions:
     @property
     def drained(self) -> list[str]:
         return sorted(one.node for one in self.in_progress.values() if one.is_drain)
+
+    def state(self) -> dict[str, Any]:
+        """What outlasts a loop, JSON-able."""
+        return {
+            "inProgress": [asdict(one) for one in self.in_progress.values()],
+            "results": self.results,
+            "events": self.events,
+            "wentNs": self.went_ns,
+            "failedNs": self.failed_ns,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.in_progress = {one["node"]: LeavingNode(**one) for one in state["inProgress"]}
+        self.results, self.events = dict(state["results"]), list(state["events"])
+        self.went_ns, self.failed_ns = dict(state["wentNs"]), dict(state["failedNs"])
 
     # ---- starting
 
@@ -139,7 +154,7 @@ class NodeDeletions:
                 return
             one.until_ns = at_ns + self._flags.ns("max-pod-eviction-time")
         elif at_ns >= one.until_ns:
-            if one.left:
+            if any(not self._cluster.is_ending(key) for key in one.left):
                 self._give_up(one, at_ns)
                 return
             one.best_effort = []

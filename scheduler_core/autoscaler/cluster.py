@@ -77,6 +77,10 @@ class LiveCluster:
         self.evicted.append(pod)
         return True
 
+    def is_ending(self, key: str) -> bool:
+        """Whether an evicted pod has ended, or takes its grace period to: its node waits for it."""
+        return False
+
     def delete_node(self, name: str, group: str, now_ns: int) -> None:
         """The machine goes, and what is on it."""
         self.log.append((now_ns, {"deleteNode": name, "group": group}))

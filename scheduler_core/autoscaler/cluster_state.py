@@ -6,7 +6,7 @@ Source: cluster-autoscaler/clusterstate/clusterstate.go, utils/backoff/exponenti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Final
 
 from scheduler_core.objects.duration import parse_duration_ns
@@ -90,6 +90,21 @@ class ClusterState:
         self._least: dict[str, int] = {}
         self.lowered: list[tuple[str, int]] = []
         """Targets that were lowered in this loop, and by how much."""
+
+    # ---- checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """What outlasts a loop, JSON-able."""
+        return {
+            "requests": {name: astuple(one) for name, one in self._requests.items()},
+            "backoffs": {name: astuple(one) for name, one in self._backoffs.items()},
+            "wrong": self._wrong,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._requests = {name: _Request(*one) for name, one in state["requests"].items()}
+        self._backoffs = {name: _Backoff(*one) for name, one in state["backoffs"].items()}
+        self._wrong = {name: (one[0], one[1], one[2]) for name, one in state["wrong"].items()}
 
     # ---- each loop
 

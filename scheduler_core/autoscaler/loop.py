@@ -88,6 +88,41 @@ class Autoscaler:
         self._upcoming: dict[str, tuple[str, int]] = {}
         """Upcoming node of this loop -> its group and number."""
 
+    def state(self) -> dict[str, Any]:
+        """What outlasts a loop, JSON-able; the cluster's objects are not in it."""
+        return {
+            "targets": {name: group.target_size for name, group in self.groups.items()},
+            "groups": self._state.state(),
+            "planner": self._planner.state(),
+            "deletions": self.deletions.state(),
+            "grewNs": self._grew_ns,
+            "lastUpNs": self._last_up_ns,
+            "lastDeleteNs": self._last_delete_ns,
+            "cursor": self._cursor.last,
+            "hints": [self._hints, self._older_hints],
+            "templates": {
+                name: [one.node.manifest, [pod.manifest for pod in one.pods]]
+                for name, one in self._templates_seen.items()
+            },
+            "loops": self._n_loops,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from where `state` was taken."""
+        for name, size in state["targets"].items():
+            self.groups[name].target_size = size
+        self._state.restore(state["groups"])
+        self._planner.restore(state["planner"])
+        self.deletions.restore(state["deletions"])
+        self._grew_ns, self._n_loops = dict(state["grewNs"]), state["loops"]
+        self._last_up_ns, self._last_delete_ns = state["lastUpNs"], state["lastDeleteNs"]
+        self._cursor.last = state["cursor"]
+        self._hints, self._older_hints = (dict(hints) for hints in state["hints"])
+        self._templates_seen = {
+            name: GroupTemplate(node_from(node), tuple(map(pod_from, pods)))
+            for name, (node, pods) in state["templates"].items()
+        }
+
     def advance(self, now_ns: int) -> None:
         """What goes on between loops: nodes that are being deleted."""
         self.deletions.advance(now_ns)

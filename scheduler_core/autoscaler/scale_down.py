@@ -91,6 +91,24 @@ class Planner:
                         self._since_ns[node.name] = since_ns
                         self._n_remembered += 1
 
+    def state(self) -> dict[str, Any]:
+        """What outlasts a loop, JSON-able: of nodes that are not needed their names, as each loop judges them anew."""
+        return {
+            "sinceNs": self._since_ns,
+            "nRemembered": self._n_remembered,
+            "unneeded": list(self._removals),
+            "recheckNs": self._recheck_ns,
+            "hints": self._hints,
+            "latestNs": self._latest_ns,
+            "intervalNs": self._interval_ns,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._since_ns, self._n_remembered = dict(state["sinceNs"]), state["nRemembered"]
+        self._removals = {name: Removal(name, (), False, False) for name in state["unneeded"]}
+        self._recheck_ns, self._hints = dict(state["recheckNs"]), dict(state["hints"])
+        self._latest_ns, self._interval_ns = state["latestNs"], state["intervalNs"]
+
     # ---- looking
 
     def update(

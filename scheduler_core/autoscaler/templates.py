@@ -78,6 +78,13 @@ def prepared(document: Document) -> Document:
     return changed
 
 
+def lasting_taints(document: Document) -> list[Document]:
+    """A node's taints but those that tell of its condition."""
+    return [
+        taint for taint in (document.get("spec") or {}).get("taints") or () if taint["key"] not in _REPORTED
+    ]
+
+
 def amounts_of(node: Node, key: str = "capacity") -> dict[str, int]:
     """A node's capacity, or what is allocatable of it, in whole units."""
     return whole_units(resource_list(node.manifest.get("status") or {}, key, "status"))
@@ -118,10 +125,9 @@ def template_of(
     spec = dict(manifest.get("spec") or {})
     spec["taints"] = [
         taint
-        for taint in spec.get("taints") or ()
+        for taint in lasting_taints(manifest)
         if not (
-            taint["key"] in _REPORTED
-            or is_startup_taint(taint["key"], flags)
+            is_startup_taint(taint["key"], flags)
             or taint["key"] in flags("status-taint")
             or taint["key"].startswith(_STATUS)
         )

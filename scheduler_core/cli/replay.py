@@ -23,6 +23,8 @@ from scheduler_core.config.wire import encode
 from scheduler_core.errors import InvalidManifest, PluginDeclarationError
 from scheduler_core.framework.limit import limit_plugins
 from scheduler_core.objects.documents import load_documents
+from scheduler_core.objects.duration import format_duration
+from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.scenario import (
     Scenario,
     ScenarioError,
@@ -143,6 +145,9 @@ def _lines(
     if options.cycles:
         for trace, line in zip(result.cycles, result.cycle_lines(), strict=True):
             yield f"  {trace.number}: {line}"
+        for ran in result.runs:
+            after = format_duration(ran.at_ns - scenario.start_ns)
+            yield from (f"  {after} {ran.controller}: {line}" for line in ran.lines())
     figures = found["figures"]
     yield (
         f"{figures['cycles']:g} cycles: {figures['bound']:g} pods bound, {figures['pending']:g} pending, "
@@ -191,6 +196,16 @@ def _document(
         "firstFailingCycle": min((case.cycle for case in failing if case.cycle is not None), default=None),
         "placement": result.placement(),
         "waiting": result.waiting(),
+        "controllers": [
+            {
+                "at": format_time_ns(ran.at_ns),
+                "controller": ran.controller,
+                "subject": ran.subject,
+                "did": list(ran.did),
+                "whyNot": dict(ran.why_not),
+            }
+            for ran in result.runs
+        ],
         "plugins": [encode(plugin) for plugin in result.scenario.plugins],
         "notes": result.notes,
     }

@@ -21,6 +21,7 @@ from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import DEFAULT, Release, release_named
 from scheduler_core.scenario import types
 from scheduler_core.scenario.bounds import RunBounds, bound_problems
+from scheduler_core.scenario.controllers import with_controllers
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import SCHEMA, did_you_mean, part_of
 from scheduler_core.schema.fields_check import (
@@ -96,6 +97,8 @@ def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> types.Scen
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)
+    if "controllers" in body:
+        body["objects"] = with_controllers(body.pop("controllers"), body.get("objects") or [])
     came_from = _write_out(body)
     if not came_from:
         return _from_body(body, bounds)

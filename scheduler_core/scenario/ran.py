@@ -19,7 +19,7 @@ from scheduler_core.queue.moves import QueueMove
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.scenario import record
 from scheduler_core.scenario.types import Manifest, Scenario
-from scheduler_core.sim.changes import ObjectDeleted, ObjectWritten
+from scheduler_core.sim.changes import ControllerRun, ObjectDeleted, ObjectWritten
 from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.sim.timeline import PodSeen, Timeline, pod_seen, timeline_of
@@ -220,6 +220,8 @@ class ScenarioRun:
     ----------
     cycles : list of CycleTrace
         In order of number, each as it ended.
+    runs : list of ControllerRun
+        What controllers decided, in order.
     placements : list of Placed
         In the order pods got their nodes.
     evictions : list of Evicted
@@ -243,6 +245,7 @@ class ScenarioRun:
     release: Release = OLDEST
     first_of_ties: bool = False
     cycles: list[CycleTrace] = field(default_factory=list)
+    runs: list[ControllerRun] = field(default_factory=list)
     placements: list[record.Placed] = field(default_factory=list)
     evictions: list[record.Evicted] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -409,6 +412,7 @@ class ScenarioRun:
                 self._seen_pods.setdefault(key, {})
                 if self.timed:
                     self._written.append(PodSeen(outcome.at_ns, key, None, reason=outcome.reason))
+        self.runs += simulation.drain_runs()
         moves = simulation.drain_moves()
         if self.timed:
             self._moves += moves

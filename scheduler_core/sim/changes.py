@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler_core.clock import SECOND_NS
@@ -141,6 +141,37 @@ class EventRecorded:
 
 
 Outcome = ObjectWritten | ObjectDeleted | EventRecorded
+
+
+@record
+class ControllerRun:
+    """A run of a controller that decided something else than the one before.
+
+    Attributes
+    ----------
+    subject : str
+        The object it is about, `Kind namespace/name`; empty where it is the cluster.
+    did : tuple of str
+        What it did, in order.
+    why_not : mapping of str to str
+        Objects for which it did nothing -> its reason.
+    """
+
+    at_ns: int
+    controller: str
+    subject: str
+    did: tuple[str, ...]
+    why_not: Mapping[str, str]
+
+    def lines(self) -> Iterator[str]:
+        """The run as text: what it did, then what it left, objects of one reason together."""
+        yield from self.did
+        reasons: dict[str, list[str]] = {}
+        for name, reason in self.why_not.items():
+            reasons.setdefault(reason, []).append(name)
+        for reason, names in reasons.items():
+            more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+            yield f"{', '.join(names[:3])}{more}: {reason}"
 
 
 @record

@@ -15,12 +15,14 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import LIMITING
 from scheduler_core.sim.controllers.autoscaler import AutoscalerController
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, WorkloadController
+from scheduler_core.sim.controllers.cluster_autoscaler import ClusterAutoscaler
 from scheduler_core.sim.controllers.daemon_set import DaemonSetController
 from scheduler_core.sim.controllers.deployment import (
     DeploymentController,
     ReplicaSetController,
     ReplicationControllerController,
 )
+from scheduler_core.sim.controllers.descheduler import Descheduler
 from scheduler_core.sim.controllers.device_driver import DeviceDriver
 from scheduler_core.sim.controllers.disruption_budget import DisruptionController
 from scheduler_core.sim.controllers.garbage_collector import GarbageCollector
@@ -52,7 +54,10 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     DeviceDriver,
     ResourceClaimController,
     DisruptionController,
+    Descheduler,
+    ClusterAutoscaler,
 )
+"""In the order in which they act: the programs that move pods and nodes come when all others have acted."""
 
 
 class ControlPlane:

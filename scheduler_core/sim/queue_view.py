@@ -13,6 +13,8 @@ from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.controllers.autoscaler import SYNC
+from scheduler_core.sim.controllers.cluster_autoscaler import ARRIVES, DRAINS, LOOPS
+from scheduler_core.sim.controllers.descheduler import CYCLES
 from scheduler_core.sim.controllers.job import BACKOFF, DEADLINE, TTL
 from scheduler_core.sim.controllers.node_lifecycle import COLLECT, EVICT
 from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED
@@ -32,6 +34,10 @@ _WORDS = {
     DEADLINE: "job {} has been active for as long as it may",
     BACKOFF: "job {} makes pods again after failures",
     SYNC: "autoscaler {} looks at its workload",
+    LOOPS: "the next loop of the cluster autoscaler",
+    DRAINS: "the cluster autoscaler goes on draining",
+    ARRIVES: "a new node of group {} arrives",
+    CYCLES: "the next cycle of the descheduler",
     SLOW_BIND: "the slow binding of {} is answered",
     SLOW_EVICT: "the slow evictions for {} are answered",
     RELIST: "the watch lists {} again",

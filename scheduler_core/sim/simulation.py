@@ -39,6 +39,7 @@ from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import (
     BindCallAnswered,
     Change,
+    ControllerRun,
     Deadline,
     DeleteObject,
     Outcome,
@@ -374,6 +375,12 @@ class Simulation:
         """Moves of pods in the queue since the last call."""
         moves, self.moves = self.moves, []
         return moves
+
+    def drain_runs(self) -> list[ControllerRun]:
+        """Runs of controllers since the last call that decided something else than before, in order."""
+        context = self.control_plane.context
+        runs, context.runs = context.runs, []
+        return runs
 
     def queue_view(self) -> dict[str, list[dict[str, Any]]]:
         """Every pending pod by lane (`sim.queue_view.QueueView`)."""

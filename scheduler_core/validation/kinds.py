@@ -19,6 +19,7 @@ from scheduler_core.releases import DEFAULT, Release
 from scheduler_core.schema.fields_check import check_fields
 from scheduler_core.schema.tables import table_beside, types_by_kind
 from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, SYSTEM_PREFIX
+from scheduler_core.sim.controllers.programs import PROGRAMS
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS, NEVER, START_DELAY
 from scheduler_core.sim.load import LOAD, LoadError, load_from
 from scheduler_core.validation import devices, jobs, pods
@@ -147,6 +148,12 @@ def simulation_annotations(meta: Checked) -> None:
             load_from(str(given[LOAD]))
         except LoadError as error:
             meta.invalid(f"annotations[{LOAD}]", given[LOAD], str(error))
+    for name, read in PROGRAMS.items():
+        if name in given:
+            try:
+                read(str(given[name]))
+            except InvalidObject as error:
+                meta.invalid(f"annotations[{name}]", given[name], str(error))
 
 
 # ---- nodes, budgets, classes

@@ -15,11 +15,12 @@ from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.schema.tables import table_beside
+from scheduler_core.sim.controllers.cluster_autoscaler import PROVISION_NS
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import backlog
 from scheduler_core.whatif.fixes import counted, first_of, money, owner_words
 from scheduler_core.whatif.questions import BAD, GOOD, WARNING, Answer, PlanQuestion, node_map
-from scheduler_core.whatif.scaling import PROVISION_NS, NodeFate, ScalingRun, run_loops
+from scheduler_core.whatif.scaling import NodeFate, ScalingRun, run_loops
 from scheduler_core.whatif.take_away import LANDS, PENDING, Followed
 from scheduler_core.whatif.workloads import waiting_pods
 
@@ -333,7 +334,7 @@ def _left_out(run: ScalingRun, given: Given) -> Iterable[str]:
         names = ", ".join(f"--{name}" for name in sorted(set(given.not_modelled)))
         yield f"These flags are not modelled: {names}."
     took = format_duration(PROVISION_NS)
-    yield f"A node is there {took} after it is asked for, always; evicted pods are gone at once."
+    yield f"A node is there {took} after it is asked for, always; evicted pods take their grace period."
     yield "Owners of pods that are not among the objects are taken to be there."
     yield "Groups of nodes without a price count as free in the costs; the bound is for the pending pods alone."
     if run.simulation.scheduler.extenders:

@@ -18,7 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from scheduler_core.fork import INSTANCE_TYPE, ZONE, EqualNodes, Fork, Report, group_of, silent
+from scheduler_core.fork import (
+    INSTANCE_TYPE,
+    ZONE,
+    EqualNodes,
+    Fork,
+    Report,
+    group_of,
+    is_control_plane,
+    silent,
+)
 from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
@@ -128,7 +137,7 @@ def choices_of(
         Whether nodes like those without a price are among them.
     """
     nodes = [
-        cluster_edits.node_like(node, node.name, plain=True) if cluster_edits.is_control_plane(node) else node
+        cluster_edits.node_like(node, node.name, plain=True) if is_control_plane(node) else node
         for node in fork.nodes()
     ]
     places = _places(nodes)

@@ -50,7 +50,6 @@ _ABOVE_ALL = 2**62
 CLAIM_SIZE = "1Gi"
 HUGE_PAGES: Final = "hugepages-"
 _ROLE = "node-role.kubernetes.io/"
-_CONTROL_PLANE = ("control-plane", "master")
 _FACTS: Final = ("kubernetes.io/", "beta.kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
 """Labels of these say what a node is: put on another one they would be a lie."""
 MAX_PLACES: Final = 20
@@ -446,11 +445,6 @@ def shape_of(node: Node, but: Collection[str] = ()) -> tuple[Any, ...]:
     }
     taints = tuple(taint for taint in node.taints if not is_passing(taint.key))
     return tuple(sorted(node.allocatable.items())), taints, tuple(sorted(labels.items()))
-
-
-def is_control_plane(node: Node) -> bool:
-    """Whether kubeadm or a provider marked it so."""
-    return any(f"{_ROLE}{role}" in node.meta.labels for role in _CONTROL_PLANE)
 
 
 def node_like(node: Node, name: str, *, plain: bool = False) -> Node:

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.fork import Fork, Report, homeless, silent
+from scheduler_core.fork import Fork, Report, homeless, is_control_plane, silent
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.prices import PriceList
 from scheduler_core.objects.resources import PODS
 from scheduler_core.whatif import take_away
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
-from scheduler_core.whatif.cluster_edits import is_control_plane
 from scheduler_core.whatif.workloads import classes_of, owner_kind, without_rules
 
 MOST_DECISIONS = 40_000

@@ -68,6 +68,7 @@ class AutoscalerController(Controller):
         if change.new is None:
             self._to_sync.pop(key, None)
             self._memory.pop(key, None)
+            self.reasons.pop(f"{KIND} {key[0]}/{key[1]}", None)
             self.timers.cancel(SYNC, *key)
         elif change.old is None or change.old.manifest.get("spec") != change.new.manifest.get("spec"):
             self._to_sync[key] = None
@@ -77,11 +78,13 @@ class AutoscalerController(Controller):
 
     def state(self) -> dict[str, Any]:
         """What outlasts a checkpoint; empty where there are no autoscalers."""
-        return {"/".join(key): [item.recommended, item.scaled] for key, item in self._memory.items()}
+        memory = {"/".join(key): [item.recommended, item.scaled] for key, item in self._memory.items()}
+        return {**super().state(), **({"memory": memory} if memory else {})}
 
     def restore_state(self, state: Mapping[str, Any]) -> None:
+        super().restore_state(state)
         self._memory = {}
-        for name, (recommended, scaled) in state.items():
+        for name, (recommended, scaled) in state.get("memory", {}).items():
             namespace, _, own = name.partition("/")
             self._memory[(namespace, own)] = _Memory(
                 [list(item) for item in recommended], [list(item) for item in scaled]
@@ -98,6 +101,8 @@ class AutoscalerController(Controller):
         except (InvalidObject, QuantityError, fields.SelectorError) as error:
             self.warn(stored.manifest, "InvalidSpec", str(error))
         look.write_status()
+        said = {str(item["type"]): str(item["message"]) for item in look.status.get("conditions") or ()}
+        self.ran(look.did, {} if look.did else said, f"{KIND} {key[0]}/{key[1]}")
 
 
 class _Look:
@@ -115,6 +120,7 @@ class _Look:
         given = self.spec.get("minReplicas")
         self.least = 1 if given is None else int(given)
         self.most = fields.integer(self.spec, "maxReplicas", "spec", 1)
+        self.did: list[str] = []
 
     # ---- what it does
 
@@ -166,6 +172,7 @@ class _Look:
         if desired == current or (current == 0 and self.least != 0):
             return
         self.world.scale(target, desired, "scaled by its autoscaler")
+        self.did.append(f"scales {kind} {self.namespace}/{name} from {current} to {desired}: {reason}")
         self._condition(
             "AbleToScale", True, "SucceededRescale",
             f"the HPA controller was able to update the target scale to {desired}",

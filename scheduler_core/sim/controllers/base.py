@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, derived_uid, name_suffix, object_uid
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import RefusedObject, with_gated_condition
+from scheduler_core.sim.changes import ControllerRun
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.pod_index import Owner, PodIndex, owner_of
 from scheduler_core.sim.timers import Timers
@@ -318,6 +319,7 @@ class PodFactory:
 
 
 MOST_TOLD = 25
+MAX_RUNS = 100_000
 
 
 class ControllerContext:
@@ -341,13 +343,16 @@ class ControllerContext:
         self.randomness = randomness
         self.pods = PodIndex()
         self.factory = PodFactory(world, randomness)
+        self.runs: list[ControllerRun] = []
+        """What controllers decided, to be taken by the simulation's caller; those that follow `MAX_RUNS` are lost."""
 
 
 class Controller:
     """Brings the world to what some objects ask for.
 
-    What a controller remembers follows from the objects there are, so that a checkpoint needs none of it; the few that
-    remember more give it as `state`.
+    It says what it watches (`watches`), when it wakes (a change, or a timer of `timer_names`), and of each run what it
+    did and why it did no more (`ran`). What it remembers follows from the objects there are, so that a checkpoint needs
+    none of it; the few that remember more give it as `state`.
 
     Attributes
     ----------
@@ -371,6 +376,8 @@ class Controller:
         self.world = context.world
         self.timers = context.timers
         self.pods = context.pods
+        self.reasons: dict[str, Mapping[str, str]] = {}
+        """Subject -> why its last run did no more."""
         self._to_sync: dict[Any, None] = {}
         """Keys of the objects to look at, in order of notice."""
 
@@ -392,6 +399,17 @@ class Controller:
 
     def sync_key(self, key: Any) -> None:
         """Bring one object that was noticed in order."""
+
+    def ran(self, did: Iterable[str], why_not: Mapping[str, str], subject: str = "") -> None:
+        """Record a run; one that does nothing for the same reasons as the last one is not news."""
+        found = ControllerRun(
+            self.world.clock.now_ns, self.component, subject, tuple(did), dict(sorted(why_not.items()))
+        )
+        if not found.did and self.reasons.get(subject) == found.why_not:
+            return
+        self.reasons[subject] = found.why_not
+        if len(self.context.runs) < MAX_RUNS:
+            self.context.runs.append(found)
 
     def tell(
         self, about: Mapping[str, Any], reason: str, message: str, *, action: str = "", type_: str = "Normal"
@@ -418,11 +436,12 @@ class Controller:
         """One of our timers has come."""
 
     def state(self) -> dict[str, Any]:
-        """What it remembers that no object tells, JSON-able: hardly any does."""
-        return {}
+        """What it remembers that no object tells, JSON-able."""
+        return {"reasons": self.reasons} if self.reasons else {}
 
     def restore_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` gave."""
+        self.reasons = dict(state.get("reasons", {}))
 
 
 class WorkloadController(Controller):

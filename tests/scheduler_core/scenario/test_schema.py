@@ -31,7 +31,7 @@ def test_every_property_of_the_schema_is_a_field_of_its_part() -> None:
     assert {name: set(_PARTS[name].fields) for name in parts} == {
         name: set(part["properties"]) for name, part in parts.items()
     }
-    written_otherwise = {"apiVersion", "kind", "emulates", *short.FIELDS}
+    written_otherwise = {"apiVersion", "kind", "emulates", "controllers", *short.FIELDS}
     assert set(part_of(Scenario).fields) == set(SCHEMA["properties"]) - written_otherwise
     for name, part in (("nodes", "ShortNode"), ("pods", "ShortPod")):
         assert set(short.FIELDS[name]) == set(SCHEMA["$defs"][part]["properties"])

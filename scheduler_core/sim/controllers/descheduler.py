@@ -1,0 +1,106 @@
+"""The descheduler beside the cluster: its cycles by interval, by schedule or once, and evictions as they are posted.
+
+Source: pkg/descheduler/descheduler.go, pkg/descheduler/evictions/evictions.go, 7d2b28bf2b6a (v0.36)
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from scheduler_core.descheduler.cycle import DeschedulerCycle, deschedule
+from scheduler_core.descheduler.policy import PolicyError, StartError
+from scheduler_core.descheduler.settings import DeschedulerSettings, read_settings
+from scheduler_core.errors import InvalidObject
+from scheduler_core.sim.controllers.base import ControllerContext
+from scheduler_core.sim.controllers.programs import DESCHEDULER, ClusterProgram
+from scheduler_core.sim.kubelet import delete_pod
+
+CYCLES: Final = "descheduler-cycles"
+KINDS: Final = (
+    "Node", "Pod", "Namespace", "PriorityClass", "PodDisruptionBudget", "PersistentVolumeClaim",
+)  # fmt: skip
+"""What a cycle reads."""
+
+
+class Descheduler(ClusterProgram):
+    """Evicts pods, cycle by cycle."""
+
+    timer_names: ClassVar[tuple[str, ...]] = (CYCLES,)
+    annotation: ClassVar[str] = DESCHEDULER
+    component = "sigs.k8s.io/descheduler"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._settings: DeschedulerSettings | None = None
+
+    def stop(self) -> None:
+        self._settings = None
+
+    def act(self, key: tuple[str, ...]) -> None:
+        is_first = self._settings is None
+        if self._settings is None and not self._begin():
+            return
+        assert self._settings is not None
+        at_ns = self._settings.next_ns(self.world.clock.now_ns)
+        if at_ns is not None:
+            self.timers.add(at_ns, CYCLES)
+        if is_first and self._settings.schedule is not None:
+            return
+        objects = [stored.manifest for kind in KINDS for stored in self.world.all(kind)]
+        try:
+            cycle = deschedule(
+                self._settings.policy, objects, self.world.clock.now_ns, after_eviction="terminating"
+            )
+        except (PolicyError, StartError) as error:
+            self.ran((), {"policy": str(error)})
+            return
+        self.ran(self._evict(cycle, self._settings), _reasons(cycle))
+
+    def _begin(self) -> bool:
+        try:
+            self._settings = read_settings(self.text or "")
+        except InvalidObject as error:
+            self.refused(error)
+        return self._settings is not None
+
+    def _evict(self, cycle: DeschedulerCycle, settings: DeschedulerSettings) -> list[str]:
+        did, is_dry, policy = [], settings.dry_run, settings.policy
+        for eviction in cycle.evictions.accepted if cycle.evictions is not None else ():
+            namespace, _, name = eviction["pod"].partition("/")
+            pod = self.world.pod(namespace, name)
+            if pod is None:
+                continue
+            words = "would evict" if is_dry else "evicts"
+            did.append(f"{eviction['plugin']} {words} Pod {pod.key} from {pod.node_name}")
+            if is_dry:
+                continue
+            note = f"pod eviction from {pod.node_name} node by {self.component}"
+            self.tell(pod.manifest, eviction["plugin"], note, action="Descheduled")
+            delete_pod(self.world, pod, policy.get("gracePeriodSeconds"), "evicted by the descheduler")
+        return did
+
+    def restore_state(self, state: Any) -> None:
+        super().restore_state(state)
+        self._settings = read_settings(self.text or "") if state.get("started") else None
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), **({"started": True} if self._settings is not None else {})}
+
+
+def _reasons(cycle: DeschedulerCycle) -> dict[str, str]:
+    """Why pods stay: what protects them, or what refused the eviction; and of plugins that evict none."""
+    if cycle.evictions is None:
+        return {"nodes": f"two ready nodes are needed, and there are {len(cycle.nodes)}"}
+    found: dict[str, str] = {}
+    for verdicts in cycle.evictability.values():
+        for verdict in verdicts:
+            text = "; ".join(verdict.get("checks") or ()) or verdict.get("text", "")
+            if text:
+                found[f"Pod {verdict['pod']}"] = text
+    for _, run in cycle.runs:
+        for failure in run.failed:
+            found[f"Pod {failure['pod']}"] = failure["error"]
+        notes = [*run.messages, *([run.error] if run.error else [])]
+        if notes and not run.evicted:
+            found[run.plugin] = "; ".join(dict.fromkeys(notes))
+    return found

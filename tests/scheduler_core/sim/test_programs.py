@@ -1,0 +1,325 @@
+"""The cluster autoscaler and the descheduler beside a cluster: what they do, when, and why not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from scheduler_core import load_scenario, prepare, run_scenario
+from scheduler_core.errors import InvalidObject
+from scheduler_core.releases import OLDEST
+from scheduler_core.scenario import ScenarioError
+from scheduler_core.sim.changes import ControllerRun, DeleteObject, EventRecorded, WriteObject
+from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, DESCHEDULER
+from scheduler_core.sim.options import FaultOptions, SimulationOptions
+from scheduler_core.sim.simulation import Simulation
+from scheduler_core.validation.admission import check
+from tests.scheduler_core.sim.acting import SECOND_NS, deployment
+
+LOOPS = (
+    '{"options": {"scale-down-unneeded-time": "1m", "scale-down-delay-after-add": "30s"}, "nodeGroups": [%s]}'
+)
+WEB = '{"name": "web", "minSize": 1, "maxSize": 4}'
+
+
+def policy(plugin: str, point: str = "balance", **arguments: Any) -> dict[str, Any]:
+    configs = [{"name": plugin, "args": arguments}, {"name": "DefaultEvictor", "args": {}}]
+    profile = {"name": "default", "pluginConfig": configs, "plugins": {point: {"enabled": [plugin]}}}
+    return {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": [profile]}
+
+
+def kube_system(**annotations: str) -> WriteObject:
+    given = {f"playground.dev/{name.replace('_', '-')}": text for name, text in annotations.items()}
+    meta = {"name": "kube-system", "annotations": given}
+    return WriteObject(prepare({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}))
+
+
+def machine(name: str, **labels: str) -> WriteObject:
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+    status = {"allocatable": amounts, "capacity": amounts}
+    meta = {"name": name, "labels": {"pool": "web", **labels}}
+    return WriteObject(prepare({"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}))
+
+
+def cluster(*changes: Any, **options: Any) -> Simulation:
+    simulation = Simulation(seed=1, options=SimulationOptions(**options))
+    for change in changes:
+        simulation.submit(change)
+    simulation.run_until_idle()
+    return simulation
+
+
+def runs(simulation: Simulation, seconds: int) -> list[ControllerRun]:
+    simulation.advance(seconds * SECOND_NS)
+    return simulation.drain_runs()
+
+
+def acts(found: list[ControllerRun]) -> list[tuple[float, str]]:
+    return [(run.at_ns / SECOND_NS, line) for run in found for line in run.did]
+
+
+def reasons(found: list[ControllerRun]) -> dict[str, str]:
+    return {name: why for run in found for name, why in run.why_not.items()}
+
+
+def test_nodes_come_a_minute_after_they_were_asked_for_and_go_when_they_are_not_needed() -> None:
+    simulation = cluster(
+        machine("a"),
+        WriteObject(deployment("web", replicas=3, cpu="3")),
+        kube_system(cluster_autoscaler=LOOPS % WEB),
+    )
+    assert len(simulation.world.all("Node")) == 1
+    found = runs(simulation, 90)
+    assert acts(found) == [(10, "web is resized by +2")]
+    nodes = {stored.typed.name: stored.typed for stored in simulation.world.all("Node")}
+    assert {name: one.meta.creation_ns // SECOND_NS for name, one in nodes.items() if name != "a"} == {
+        "web-new-1": 70,
+        "web-new-2": 70,
+    }
+    assert {stored.typed.node_name for stored in simulation.world.all("Pod")} == set(nodes)
+    assert reasons(found)["Node web-new-1"] == "NotUnderutilized"
+    events = [one.manifest for one in simulation.drain_outcomes() if isinstance(one, EventRecorded)]
+    assert {"TriggeredScaleUp"} <= {event["reason"] for event in events}
+    simulation.submit(WriteObject(deployment("web", replicas=1, cpu="3")))
+    did = acts(runs(simulation, 300))
+    assert [line for _, line in did if line.startswith("removes")] == [
+        f"removes Node {name} of web" for name in sorted(nodes) if simulation.world.node(name) is None
+    ]
+    assert len(simulation.world.all("Node")) == 1
+
+
+def test_what_changes_is_listed_again_and_a_program_without_its_annotation_ends() -> None:
+    simulation = cluster(machine("a"), kube_system(cluster_autoscaler=LOOPS % WEB))
+    assert reasons(runs(simulation, 30)) == {}
+    simulation.submit(WriteObject(deployment("web", replicas=1, cpu="3")))
+    simulation.run_until_idle()
+    simulation.submit(machine("b"))
+    found = runs(simulation, 30)
+    assert acts(found) == [] and reasons(found) == {
+        "Node a": "NotUnderutilized",
+        "Node b": "NotUnneededLongEnough",
+    }
+    labelled = {**simulation.world.get("Node", "", "a").manifest}  # type: ignore[union-attr]
+    labelled["metadata"] = {
+        **labelled["metadata"],
+        "annotations": {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"},
+    }
+    simulation.submit(WriteObject(labelled))
+    assert reasons(runs(simulation, 30))["Node a"] == "ScaleDownDisabledAnnotation"
+    simulation.submit(kube_system())
+    simulation.submit(WriteObject(deployment("more", replicas=9, cpu="3")))
+    assert runs(simulation, 600) == []
+
+
+def test_a_budget_refuses_the_second_eviction_until_the_first_pod_runs_elsewhere() -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    simulation = cluster(
+        machine("a"), WriteObject(deployment("web", replicas=2)), WriteObject(prepare(budget))
+    )
+    simulation.submit(machine("b"))
+    simulation.submit(WriteObject(deployment("full", replicas=1, cpu="2500m")))
+    simulation.run_until_idle()
+    simulation.submit(kube_system(cluster_autoscaler=LOOPS % WEB))
+    did = acts(runs(simulation, 400))
+    evicted = [(at_s, line) for at_s, line in did if line.startswith(("evicts", "may not"))]
+    assert [(line.split(" Pod ")[0], at_s - evicted[0][0]) for at_s, line in evicted] == [
+        ("evicts", 0),
+        ("may not evict", 0),
+        ("evicts", 10),
+    ]
+    assert len(simulation.world.all("Node")) == 1
+
+
+def test_a_node_waits_for_the_grace_period_of_its_pods() -> None:
+    slow = deployment("web", replicas=1)
+    slow["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 200
+    simulation = cluster(machine("a"), WriteObject(slow))
+    simulation.submit(machine("b"))
+    simulation.submit(WriteObject(deployment("full", replicas=1, cpu="2500m")))
+    simulation.run_until_idle()
+    simulation.submit(kube_system(cluster_autoscaler=LOOPS % WEB))
+    did = {line.split()[0]: at_s for at_s, line in acts(runs(simulation, 500))}
+    assert did["removes"] - did["evicts"] == 200
+
+
+@pytest.mark.parametrize(
+    ("when", "at"),
+    [
+        ({"descheduling-interval": "1m"}, [10, 70, 130]),
+        ({"schedule": "*/2 * * * *"}, [120]),
+        ({}, [10]),
+    ],
+)
+def test_the_descheduler_runs_every_so_often_by_a_schedule_or_once(when: Any, at: list[int]) -> None:
+    """Of two replicas on one node one moves to the node that came later; the next cycle finds nothing to do."""
+    simulation = cluster(machine("a"), WriteObject(deployment("web", replicas=2)))
+    simulation.submit(machine("b"))
+    text = json.dumps({"policy": policy("RemoveDuplicates"), "dry-run": True, **when})
+    simulation.submit(kube_system(descheduler=text))
+    found = runs(simulation, 150)
+    assert [run.at_ns / SECOND_NS for run in found] == at
+    assert all("RemoveDuplicates would evict Pod default/web-" in run.did[0] for run in found)
+    assert {stored.typed.node_name for stored in simulation.world.all("Pod")} == {"a"}
+    simulation.submit(kube_system(descheduler=text.replace("true", "false")))
+    runs(simulation, 200)
+    assert {stored.typed.node_name for stored in simulation.world.all("Pod")} == {"a", "b"}
+
+
+def test_an_autoscaler_of_pods_says_what_it_did_and_why_it_does_nothing() -> None:
+    simulation = cluster(
+        machine("a"), WriteObject(deployment("web", annotations={"playground.dev/load": "0s cpu=900m"}))
+    )
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "maxReplicas": 4,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        },
+    }
+    simulation.submit(WriteObject(prepare(scaler)))
+    found = runs(simulation, 60)
+    [scaled] = [line for _, line in acts(found)]
+    assert scaled.startswith("scales Deployment default/web from 1 to 3: cpu resource utilization")
+    assert found[-1].subject == "HorizontalPodAutoscaler default/web"
+    assert found[-1].why_not["AbleToScale"] == "recommended size matches current size"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (CLUSTER_AUTOSCALER, '{"groups": []}', "autoscaler.groups: is not known"),
+        (CLUSTER_AUTOSCALER, "--scan-interval=soon", "must be a duration"),
+        (DESCHEDULER, '{"policy": 3}', "must be a DeschedulerPolicy"),
+        (DESCHEDULER, '{"every": "5m"}', "descheduler.every: is not known"),
+        (DESCHEDULER, "kind: DeschedulerPolicy", "descheduler.policy: cannot be used"),
+        *(
+            (DESCHEDULER, json.dumps({"policy": policy("RemoveDuplicates"), **wrong}), said)
+            for wrong, said in (
+                ({"descheduling-interval": "1ms"}, "of a second at least"),
+                ({"schedule": "* * *"}, "the five fields of cron"),
+                ({"schedule": "61 * * * *"}, "is not from 0 to 59"),
+                ({"schedule": "a * * * *"}, "is no number, range or step"),
+                ({"dry-run": "maybe"}, "must be true or false"),
+            )
+        ),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_with_their_place(name: str, text: str, said: str) -> None:
+    meta = {"name": "kube-system", "annotations": {name: text}}
+    with pytest.raises(InvalidObject, match=said):
+        check({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, OLDEST)
+    with pytest.raises(ScenarioError, match="controllers"):
+        load_scenario({"nodes": [], "controllers": {name.partition("/")[2]: {"wrong": text}}})
+
+
+def test_a_group_of_which_nothing_is_known_is_said_when_the_program_starts() -> None:
+    simulation = cluster(machine("a"), kube_system(cluster_autoscaler="--nodes=0:3:gone"))
+    assert "is of no node of the cluster" in reasons(runs(simulation, 30))["settings"]
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "at"),
+    [
+        ("0 0 * * *", "2026-02-28T23:59:30Z", "2026-03-01T00:00:00Z"),
+        ("30 6-8/2 * * 1,5", "2026-01-01T09:00:00Z", "2026-01-02T06:30:00Z"),
+        ("0 12 13 * 5", "2026-02-01T00:00:00Z", "2026-02-06T12:00:00Z"),
+        ("0 0 31 2 *", "2026-01-01T00:00:00Z", ""),
+        ("5/20 3 * * 7", "2026-01-01T00:00:00Z", "2026-01-04T03:05:00Z"),
+    ],
+)
+def test_a_schedule_s_next_time(text: str, after: str, at: str) -> None:
+    from scheduler_core.descheduler.settings import schedule_from
+    from scheduler_core.objects.fields import format_seconds, parse_time_ns
+
+    found = schedule_from(text).next_ns(parse_time_ns(after))
+    assert ("" if found is None else format_seconds(found)) == at
+
+
+def test_a_scenario_turns_them_on_and_its_replay_says_what_they_did() -> None:
+    document = {
+        "apiVersion": "scheduling.playground/v1",
+        "kind": "Scenario",
+        "nodes": [{"name": "a", "cpu": 4, "memory": "8Gi", "pool": "web"}],
+        "objects": [
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": "kube-system", "labels": {"own": "yes"}},
+            },
+            deployment("web", replicas=2, cpu="3"),
+        ],
+        "controllers": {
+            "cluster-autoscaler": json.loads(LOOPS % WEB),
+            "descheduler": {"policy": policy("RemoveDuplicates"), "schedule": "0 * * * *"},
+        },
+        "steps": [{"run": "idle"}, {"advance": "2m"}],
+    }
+    run = run_scenario(load_scenario(document))
+    assert acts(run.runs)[0][1] == "web is resized by +1"
+    assert run.metrics()["pending"] == 0
+    namespace = run.simulation.world.get("Namespace", "", "kube-system")
+    assert namespace is not None and namespace.manifest["metadata"]["labels"]["own"] == "yes"
+    assert run_scenario(load_scenario(document)).runs == run.runs
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("replicas"), st.sampled_from(["web", "db"]), st.integers(0, 7)),
+        st.tuples(st.just("advance"), st.just(""), st.sampled_from([5, 20, 61, 200])),
+        st.tuples(st.just("node"), st.sampled_from(["b", "c"]), st.integers(0, 1)),
+        st.tuples(st.just("programs"), st.just(""), st.integers(0, 3)),
+    ),
+    min_size=3,
+    max_size=9,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=STEPS, faulty=st.booleans())
+def test_a_checkpoint_changes_nothing_of_what_they_do(steps: list[Any], faulty: bool) -> None:
+    """A simulation goes on, its twin is written down and read before each step: outcomes, runs, states are equal."""
+    faults = FaultOptions(slow_binds_percent=40, failed_binds_percent=20) if faulty else FaultOptions()
+    texts = {
+        "cluster_autoscaler": LOOPS % WEB,
+        "descheduler": json.dumps({"policy": policy("RemoveDuplicates"), "descheduling-interval": "1m"}),
+    }
+    kinds = [
+        {},
+        {"cluster_autoscaler": texts["cluster_autoscaler"]},
+        {"descheduler": texts["descheduler"]},
+        texts,
+    ]
+    first = cluster(
+        machine("a"),
+        WriteObject(deployment("web", replicas=2, cpu="1500m")),
+        kube_system(**texts),
+        faults=faults,
+    )
+    twin = Simulation.restore(json.loads(json.dumps(first.checkpoint())))
+    first.drain_outcomes(), first.drain_runs()
+    for what, name, number in steps:
+        twin = Simulation.restore(json.loads(json.dumps(twin.checkpoint())))
+        said = []
+        for simulation in (first, twin):
+            if what == "replicas":
+                simulation.submit(WriteObject(deployment(name, replicas=number, cpu="1500m")))
+            elif what == "node":
+                simulation.submit(machine(name) if number else DeleteObject("Node", "", name))
+            elif what == "programs":
+                simulation.submit(kube_system(**kinds[number]))
+            simulation.advance((number if what == "advance" else 1) * SECOND_NS)
+            simulation.validate()
+            said.append((simulation.drain_outcomes(), simulation.drain_runs()))
+        assert said[0] == said[1]
+    assert json.dumps(first.checkpoint()) == json.dumps(twin.checkpoint())
