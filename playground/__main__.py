@@ -3,6 +3,7 @@
 kube-scheduler-playground --port 8010
 kube-scheduler-playground migrate
 kube-scheduler-playground mcp --server http://127.0.0.1:8010
+kube-scheduler-playground follow --context production
 kube-scheduler-playground page public --pyodide https://files.example/pyodide/
 """
 
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 PROGRAM = "kube-scheduler-playground"
 
@@ -24,8 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{PROGRAM} {ENGINE_VERSION}")
         return
     if told[:1] == ["mcp"]:
-        _serve_tools(told[1:])
+        with _of_an_extra("mcp"):
+            from playground.remote import mcp_tools
+        mcp_tools.main(told[1:])
         return
+    if told[:1] == ["follow"]:
+        with _of_an_extra("follow"):
+            from playground.remote import follow
+        sys.exit(follow.main(told[1:]))
     if told[:1] == ["page"]:
         from playground.remote import page
 
@@ -38,15 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     execute_from_command_line([PROGRAM, *told])
 
 
-def _serve_tools(arguments: Sequence[str]) -> None:
-    """Tools for agents, on an instance that runs elsewhere: nothing of the site is loaded."""
+@contextmanager
+def _of_an_extra(name: str) -> Iterator[None]:
+    """Name the extra whose packages are missing. Nothing of the site is loaded for what talks to others."""
     try:
-        from playground.remote import mcp_tools
+        yield
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "playground":
             raise
-        sys.exit(f"the package {error.name} is missing; install it with: pip install '{PROGRAM}[mcp]'")
-    mcp_tools.main(arguments)
+        sys.exit(f"the package {error.name} is missing; install it with: pip install '{PROGRAM}[{name}]'")
 
 
 if __name__ == "__main__":

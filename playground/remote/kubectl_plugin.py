@@ -32,7 +32,12 @@ class _Unusable(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command; kubectl finds it by its name on PATH."""
-    options = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["follow"]:
+        from playground.__main__ import main as command
+
+        command(words)
+    options = _parser().parse_args(words)
     try:
         sys.exit(options.run(options))
     except (_Unusable, Refused) as error:

@@ -10,22 +10,24 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from scheduler_core.cli import manifests, release_options, reports
 from scheduler_core.errors import InvalidObject
-from scheduler_core.incident.audit import Incident, read_incident
-from scheduler_core.incident.verdicts import JudgedDecision, JudgedIncident, judge_incident, scenario_of
-from scheduler_core.objects.fields import format_time_ns
-from scheduler_core.releases import DEFAULT
-from scheduler_core.scenario import load_scenario, scenario_document
+from scheduler_core.incident.as_scenario import scenario_of
+from scheduler_core.incident.changes import Incident
+from scheduler_core.incident.sources import read_incident
+from scheduler_core.incident.verdicts import JudgedDecision, JudgedIncident, judge_incident
+from scheduler_core.objects.fields import format_time_ns, parse_time_ns
+from scheduler_core.releases import DEFAULT, Release
+from scheduler_core.scenario import scenario_document
 from scheduler_core.scenario.redact import redact
 
 REFUSED = (InvalidObject, EOFError)
 _SHOWN = 20
-_WORDS = {
+VERDICT_WORDS = {
     "agree": "as ours", "tie": "another of equals", "different": "another node", "infeasible": "does not fit",
     "unknown": "cannot be known",
 }  # fmt: skip
@@ -41,12 +43,34 @@ def run(options: argparse.Namespace) -> int:
     incident = read_incident([Path(name) for name in options.logs], [one.manifest for one in posted])
     verdicts = judge_incident(incident, config=config, release=release, seed=options.seed)
     if options.scenario:
-        document = scenario_of(incident, release=release, config=config)
-        if options.redact:
-            document = scenario_document(redact(load_scenario(document)).scenario)
-        Path(options.scenario).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        write_scenario(options, incident, release, config)
     reports.show(options, _document(incident, verdicts), _lines(incident, verdicts, bool(config)), indent=1)
     return 1 if verdicts.unlike else 0
+
+
+def write_scenario(
+    options: argparse.Namespace, incident: Incident, release: Release, config: Mapping[str, Any] | None
+) -> None:
+    """Write an incident, or the span that is asked for, as a scenario."""
+    scenario = scenario_of(
+        incident, release=release, config=config, recorded=options.as_recorded,
+        from_ns=_time(options.since) or 0, to_ns=_time(options.until),
+    )  # fmt: skip
+    document = scenario_document(redact(scenario).scenario if options.redact else scenario)
+    Path(options.scenario).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def _time(text: str | None) -> int | None:
+    """A time of the command line.
+
+    Raises
+    ------
+    InvalidObject
+    """
+    try:
+        return None if text is None else parse_time_ns(text)
+    except ValueError:
+        raise InvalidObject("--from/--to", text, "is no time such as 2026-11-20T02:10:00Z") from None
 
 
 def _document(incident: Incident, verdicts: JudgedIncident) -> dict[str, Any]:
@@ -62,7 +86,7 @@ def _document(incident: Incident, verdicts: JudgedIncident) -> dict[str, Any]:
 
 
 def _lines(incident: Incident, verdicts: JudgedIncident, is_configured: bool) -> Iterator[str]:
-    levels = ", ".join(f"{n:,} of level {level}" for level, n in incident.levels.most_common())
+    levels = ", ".join(f"{n:,} {level}" for level, n in incident.levels.most_common())
     begins, ends = format_time_ns(incident.begins_ns), format_time_ns(incident.ends_ns)
     yield f"{incident.n_events:,} events ({levels}), {begins} to {ends}."
     kinds = Counter(key[0] for key in incident.before)
@@ -71,7 +95,7 @@ def _lines(incident: Incident, verdicts: JudgedIncident, is_configured: bool) ->
     authors = Counter(one.author for one in incident.decisions)
     for author, n in authors.most_common():
         yield f"{n:,} decision{'s' if n != 1 else ''} by {author}."
-    yield "; ".join(f"{_WORDS[name]} {n:,}" for name, n in verdicts.counts.items())
+    yield counted(verdicts.counts)
     if verdicts.unlike:
         by = (
             "the configuration given"
@@ -79,7 +103,7 @@ def _lines(incident: Incident, verdicts: JudgedIncident, is_configured: bool) ->
             else "the default configuration (--config says another)"
         )
         yield f"Not as ours, by {by}:"
-        yield from reports.first(map(_line, verdicts.unlike), _SHOWN, len(verdicts.unlike))
+        yield from reports.first(map(line_of, verdicts.unlike), _SHOWN, len(verdicts.unlike))
     unknown = Counter(
         reason for one in verdicts.all if one.found.verdict == "unknown" for reason in one.found.reasons
     )
@@ -87,7 +111,13 @@ def _lines(incident: Incident, verdicts: JudgedIncident, is_configured: bool) ->
         yield f"Not known: {n:,} {what}."
 
 
-def _line(one: JudgedDecision) -> str:
+def counted(counts: Mapping[str, int]) -> str:
+    """How many decisions there are of each verdict, in a line."""
+    return "; ".join(f"{VERDICT_WORDS[name]} {n:,}" for name, n in counts.items())
+
+
+def line_of(one: JudgedDecision) -> str:
+    """A decision beside ours in a line."""
     made, ours = one.decision, one.found
     did = {"bind": f"bound to {made.node}", "preempt": f"nominated to {made.node}", "no-node": "no node"}[
         made.kind

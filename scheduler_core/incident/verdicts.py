@@ -1,43 +1,47 @@
-"""Every decision of an incident beside ours, and the incident as a scenario in which ours decide."""
+"""Every decision of an incident beside ours: of one that is over, and of one that is still going on."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from scheduler_core.incident.audit import DELETE, Incident, Key, LoggedChange, LoggedDecision
+from scheduler_core.incident.changes import (
+    LONGEST_BURST,
+    Incident,
+    LoggedChange,
+    LoggedDecision,
+    number_bursts,
+)
+from scheduler_core.incident.watched import LISTED, Line, WatchReading, timed
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.releases import Release
-from scheduler_core.scenario.types import API_VERSION, KIND
+from scheduler_core.schema.tables import table_beside
 from scheduler_core.whatif.judge import (
     AGREE,
     DIFFERENT,
     INFEASIBLE,
     TIE,
     UNKNOWN,
+    Following,
     Judgement,
     Start,
-    judged,
 )
 
 UNLIKE: Final = (DIFFERENT, INFEASIBLE)
+SETTLED_NS: Final = 1_000_000_000
+"""A decision is judged so long after it: by then its victims are known, and what its author decided beside it."""
+_NEEDS: Final[Mapping[str, Sequence[str]]] = table_beside(__package__, "needs.yaml")
+_ALL_NEEDS: Final = tuple(kind for needs in _NEEDS.values() for kind in needs)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedDecision:
-    """A decision beside ours.
-
-    Attributes
-    ----------
-    behind
-        Changes that the scheduler's cache did not have yet, if that explains it; 0 for none.
-    """
+    """A decision beside ours."""
 
     decision: LoggedDecision
     found: Judgement
-    behind: int = 0
 
     def document(self) -> dict[str, Any]:
         one, ours = self.decision, self.found
@@ -52,7 +56,7 @@ class JudgedDecision:
             "ours": ours.node,
             "plugin": ours.plugin,
             "reasons": list(ours.reasons),
-            "behind": self.behind,
+            "behind": ours.behind,
         }
         return document | (
             {"points": ours.points, "ourPoints": ours.our_points} if ours.points is not None else {}
@@ -61,12 +65,13 @@ class JudgedDecision:
 
 @dataclass(slots=True)
 class JudgedIncident:
-    """JudgedIncident in the order of the decisions, and how many there are of each."""
+    """Decisions beside ours, in their order."""
 
     all: list[JudgedDecision] = field(default_factory=list)
 
     @property
     def counts(self) -> Mapping[str, int]:
+        """How many there are of each verdict."""
         found = Counter(one.found.verdict for one in self.all)
         return {name: found[name] for name in (AGREE, TIE, DIFFERENT, INFEASIBLE, UNKNOWN)}
 
@@ -84,109 +89,94 @@ def judge_incident(
     a moment earlier (`LAG_STATES` changes, `LAG_NS`) is none to blame.
     """
     start = Start(config=config, release=release.document(), objects=tuple(incident.before.values()))
-    decisions = incident.decisions
-    asked = [
-        one.asked(one.judged_seq, number, one.burst)
-        for number, one in enumerate(decisions)
-        if not one.unknown
-    ]
+    following = Following(start, seed)
+    return JudgedIncident(_judged(following, incident.changes(), incident.decisions, incident.missing))
+
+
+def _judged(
+    following: Following,
+    changes: Iterable[LoggedChange],
+    decisions: Sequence[LoggedDecision],
+    missing: Mapping[str, int],
+) -> list[JudgedDecision]:
+    """Verdicts on decisions, whose bursts are numbered, in a stretch of changes."""
+    asked = [one.asked(number) for number, one in enumerate(decisions) if not one.unknown]
     asked.sort(key=lambda item: (item.seq, item.key))
     # A trace of each would be the largest part of it all.
-    verdicts = judged(start, incident.changes(), asked, seed=seed)
-    found = {one.key: replace(one, trace=None) for one in verdicts}
-    late = [
-        decisions[number].asked(seq, number, -(place + 1) * len(decisions) - number)
-        for number, one in found.items()
-        if one.verdict in UNLIKE
-        for place, seq in enumerate(reversed(decisions[number].earlier))
+    found = {one.key: replace(one, trace=None) for one in following.through(changes, asked)}
+    return [
+        JudgedDecision(one, _known(found.get(number) or Judgement(UNKNOWN, reasons=(one.unknown,)), missing))
+        for number, one in enumerate(decisions)
     ]
-    late.sort(key=lambda item: (item.seq, item.key))
-    behind: dict[int, tuple[Judgement, int]] = {}
-    for item, verdict in (
-        zip(late, judged(start, incident.changes(), late, seed=seed), strict=True) if late else ()
-    ):
-        if verdict.agrees:
-            behind[item.key] = (
-                replace(verdict, trace=None),
-                sum(seq >= item.seq for seq in decisions[item.key].earlier),
-            )
-    result = JudgedIncident()
-    for number, one in enumerate(decisions):
-        verdict = found.get(number) or Judgement(UNKNOWN, reasons=(one.unknown,))
-        result.all.append(JudgedDecision(one, *behind.get(number, (verdict, 0))))
-    return result
 
 
-# ---- as a scenario
+def _known(verdict: Judgement, missing: Mapping[str, int]) -> Judgement:
+    """A verdict, or that it cannot be known, where what its plugin reads is not."""
+    if verdict.verdict not in UNLIKE or not missing:
+        return verdict
+    # Where one finds a node and the other none, any of them may.
+    needs = {*_NEEDS["every"], *(_NEEDS.get(verdict.plugin, ()) if verdict.plugin else _ALL_NEEDS)}
+    lacking = sorted(what for what in missing if what.partition(" ")[0] in needs)
+    if not lacking:
+        return verdict
+    reasons = (f"not known: {', '.join(lacking)}",)
+    return Judgement(UNKNOWN, plugin=verdict.plugin, reasons=reasons, key=verdict.key)
 
 
-def scenario_of(
-    incident: Incident, *, release: Release, config: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """The incident as a scenario's document: what was there, what happened and when; ours decide.
+class LiveIncident:
+    """An incident that goes on: lines of watches are taken as they come, decisions judged when they are settled.
 
-    What schedulers and kubelets did is left out. A pod that ended, or was evicted by no scheduler, is deleted.
+    Attributes
+    ----------
+    incident
+        Of which `decisions` are those that are not judged yet, and a few before.
     """
-    document: dict[str, Any] = {
-        "apiVersion": API_VERSION, "kind": KIND, "name": "incident", "kubernetesRelease": release.name,
-        "start": format_time_ns(incident.begins_ns), "objects": [*incident.before.values()],
-    }  # fmt: skip
-    if config is not None:
-        document["scheduler"] = config
-    steps: list[dict[str, Any]] = []
-    now_ns = incident.begins_ns
-    for at_ns, step in _steps(incident):
-        if at_ns > now_ns:
-            steps.append({"advance": f"{at_ns - now_ns}ns"})
-            now_ns = at_ns
-        steps.append(step)
-    return document | {"steps": [*steps, {"run": "idle"}]}
 
+    def __init__(self, *, config: Mapping[str, Any] | None = None, release: Release, seed: int = 0) -> None:
+        self._start = Start(config=config, release=release.document())
+        self._seed = seed
+        self.incident = Incident(lambda incident, known: iter(()))
+        self._reading = WatchReading(self.incident, {})
+        self._following: Following | None = None
+        self._changes: deque[LoggedChange] = deque()
+        self._n_judged = 0
+        self._last: LoggedDecision | None = None
 
-def _steps(incident: Incident) -> Iterator[tuple[int, dict[str, Any]]]:
-    there: dict[Key, Any] = {}
-    for manifest in incident.before.values():
-        there[_key(manifest)] = _input(manifest)
-    for change in incident.changes():
-        yield from ((change.at_ns, step) for step in _step(change, there))
+    def take(self, line: Line) -> None:
+        """Take the next line.
 
+        Raises
+        ------
+        ValueError, KeyError
+            It is none of a watch.
+        """
+        at_ns, line = timed(line)
+        if self._following is not None and line["type"] == LISTED:
+            raise ValueError("lists an object after the beginning")
+        self._changes.extend(self._reading.take(line, at_ns))
 
-def _step(change: LoggedChange, there: dict[Key, Any]) -> Iterator[dict[str, Any]]:
-    if change.is_decided:
-        return
-    if change.kind == DELETE:
-        key = (change.payload["kind"], change.payload["namespace"], change.payload["name"])
-        if there.pop(key, None) is not None:
-            yield _deletion(key)
-        return
-    manifest = change.payload["manifest"]
-    key, now = _key(manifest), _input(manifest)
-    if key[0] == "Pod" and key in there:
-        ended = (manifest.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-        if ended or manifest["metadata"].get("deletionTimestamp"):
-            del there[key]
-            yield _deletion(key)
-    elif there.get(key) != now:
-        there[key] = now
-        yield {"apply": manifest}
-
-
-def _deletion(key: Key) -> dict[str, Any]:
-    kind, namespace, name = key
-    return {"delete": {"kind": kind, "name": name} | ({"namespace": namespace} if namespace else {})}
-
-
-def _key(manifest: Mapping[str, Any]) -> Key:
-    meta = manifest["metadata"]
-    return str(manifest["kind"]), str(meta.get("namespace") or ""), str(meta["name"])
-
-
-def _input(manifest: Mapping[str, Any]) -> Any:
-    """What of an object a person or a controller sets: no heartbeat, no version."""
-    meta, status = manifest["metadata"], manifest.get("status") or {}
-    return (
-        {name: value for name, value in manifest.items() if name not in ("metadata", "status")},
-        meta.get("labels"), meta.get("annotations") if manifest["kind"] != "Node" else None,
-        status.get("allocatable"), status.get("capacity"),
-        [(one.get("type"), one.get("status")) for one in status.get("conditions") or ()],
-    )  # fmt: skip
+    def judge(self, now_ns: int) -> list[JudgedDecision]:
+        """Verdicts on what was decided until `SETTLED_NS` ago and not judged yet."""
+        if self._following is None:
+            objects = tuple(self._reading.before.values())
+            self._following = Following(replace(self._start, objects=objects), self._seed)
+            self._reading.before.clear()
+        decisions, until_ns = self.incident.decisions, now_ns - SETTLED_NS
+        n_ripe = next(
+            (n for n, one in enumerate(decisions[self._n_judged :]) if one.at_ns > until_ns),
+            len(decisions) - self._n_judged,
+        )
+        ripe = decisions[self._n_judged : self._n_judged + n_ripe]
+        left = decisions[self._n_judged + n_ripe :]
+        end = min((one.judged_seq for one in left), default=self._reading.next_seq)
+        end = max((end, *(one.judged_seq for one in ripe)))
+        number_bursts(ripe, self._last)
+        stretch: list[LoggedChange] = []
+        while self._changes and self._changes[0].seq < end:
+            stretch.append(self._changes.popleft())
+        found = _judged(self._following, stretch, ripe, self.incident.missing)
+        self._following.finish()
+        self._last = ripe[-1] if ripe else self._last
+        del decisions[: max(0, self._n_judged + n_ripe - LONGEST_BURST)]
+        self._n_judged = min(self._n_judged + n_ripe, LONGEST_BURST)
+        return found

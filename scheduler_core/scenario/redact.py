@@ -173,6 +173,7 @@ class _Redactor:
         self.kind = ""  # of the object that is walked; empty beside objects
         self.has_expressions = False
         self.collecting = True
+        self.new_names = _Names
 
     def name(self, what: str, value: Any) -> Any:
         if not isinstance(value, str):
@@ -184,7 +185,7 @@ class _Redactor:
         names = self.names.get(what)
         if names is None:
             prefix = PREFIXES.get(what, what.lower().replace(" ", "-"))
-            names = self.names[what] = _Names(prefix, KEPT.get(what, KEPT_NAMES))
+            names = self.names[what] = self.new_names(prefix, KEPT.get(what, KEPT_NAMES))
         return names.collect(value) if self.collecting else names.rename(value)
 
     def object_name(self, kind: str, value: Any) -> Any:
@@ -792,6 +793,106 @@ def _extenders(value: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
     if calls:
         result["cassette"] = calls
     return result
+
+
+# ---- objects one by one, as they come
+
+_BARE_ANNOTATIONS: Final = re.compile("|".join(_TABLE["bareAnnotations"]))
+_BARE_METADATA: Final = _words("bareMetadata")
+_BARE_MESSAGES: Final = _words("bareMessages")
+_BARE: Final = FIELDS | DEVICE_FIELDS | CONTAINER | DISKS | OF_A_DISK | _words("bareFields")
+_BARE_OF_A_POD: Final = _BARE | _words("podSpec")
+_FREE: Final = LABEL_MAPS | RESOURCE_MAPS | {"attributes", "counters", "disruptedPods", "selector"}
+"""Maps whose keys are names."""
+_MAKERS: Final = ("ReplicaSet", "StatefulSet", "ReplicationController")
+
+
+def bare(manifest: Manifest) -> dict[str, Any]:
+    """An object with the fields that decide anything, and its names: no environment, command, or other annotations."""
+    kind = manifest["kind"]
+    meta = {key: value for key, value in manifest["metadata"].items() if key in _BARE_METADATA}
+    annotations = manifest["metadata"].get("annotations") or {}
+    kept = {key: annotations[key] for key in annotations if _BARE_ANNOTATIONS.fullmatch(key)}
+    if kept:
+        meta["annotations"] = kept
+    allowed = _BARE_OF_A_POD if kind == "Pod" else _BARE
+    found: dict[str, Any] = {"apiVersion": manifest.get("apiVersion"), "kind": kind, "metadata": meta}
+    for key, value in manifest.items():
+        if key in allowed and key not in found:
+            found[key] = _bare(value, allowed)
+    if kind in _MAKERS or kind == "Service":
+        spec = manifest.get("spec") or {}
+        found["spec"] = {key: spec[key] for key in ("selector",) if spec.get(key)}
+    return found
+
+
+def _bare(value: Any, allowed: frozenset[str]) -> Any:
+    if isinstance(value, list):
+        return [_bare(item, allowed) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {
+        key: item if key in _FREE and _is_flat(item) else _bare(item, allowed)
+        for key, item in value.items()
+        if key in allowed or key in _FREE
+    }
+    if value.get("type") in _BARE_MESSAGES and "message" in value:
+        found["message"] = value["message"]
+    return found
+
+
+def _is_flat(value: Any) -> bool:
+    return isinstance(value, dict) and not any(isinstance(item, list) for item in value.values())
+
+
+class _NamesAsTheyCome(_Names):
+    def rename(self, name: str) -> str:
+        if self.kept.fullmatch(name):
+            return name
+        if name not in self.new:
+            self.old[name] = None
+            place = len(self.new) + 1
+            is_address = self.prefix == "address"
+            self.new[name] = (
+                f"10.{place >> 16}.{place >> 8 & 255}.{place & 255}"
+                if is_address
+                else f"{self.prefix}-{place}"
+            )
+        return self.new[name]
+
+
+class Renaming:
+    """Objects without their names, one by one: the same name by the same name, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._redactor = _Redactor(frozenset())
+        self._redactor.collecting = False
+        self._redactor.new_names = _NamesAsTheyCome
+
+    def of(self, manifest: Manifest) -> dict[str, Any]:
+        """An object under other names; what its writer does not set keeps its place: uid, version, times."""
+        meta, redactor = manifest["metadata"], self._redactor
+        if manifest["kind"] == "Node":
+            redactor.name("Node", meta["name"])
+        renamed = redactor.manifest(manifest)
+        for key in ("resourceVersion", "creationTimestamp", "deletionTimestamp"):
+            if key in meta:
+                renamed["metadata"][key] = meta[key]
+        if meta.get("uid"):
+            renamed["metadata"]["uid"] = redactor.name("uid", meta["uid"])
+        if manifest["kind"] == "Pod" and manifest.get("status", {}).get("conditions"):
+            # Why it has no node, and for whom it is evicted, is said by type and reason alone.
+            names = ("type", "status", "reason")
+            renamed.setdefault("status", {})["conditions"] = [
+                {key: item[key] for key in names if item.get(key) in WORDS}
+                for item in manifest["status"]["conditions"]
+                if item.get("type") in WORDS
+            ]
+        return renamed
+
+    def name(self, kind: str, name: str) -> str:
+        """The name of an object of a kind."""
+        return str(self._redactor.object_name(kind, name))
 
 
 # ---- recorded answers of extenders: what the scheduler understands of them, and nothing else

@@ -204,10 +204,19 @@ class _Runner:
             self._do(step, here)
         except _IsGone as gone:
             # With other draws other pods were evicted, and their controllers gave theirs other names.
-            if not self.draws_otherwise:
+            if not self.draws_otherwise and not self._was_evicted(step):
                 raise
             self.run.notes += [f"{problem}, so the step changed nothing" for problem in gone.problems]
         self.done.append(step)
+
+    def _was_evicted(self, step: types.Step) -> bool:
+        """Whether a step is about a pod that this run evicted for another: in a live cluster it may have stayed."""
+        about = step.delete or step.patch
+        self.run.collect()
+        return about is not None and any(
+            about.kind == "Pod" and evicted.pod == f"{about.namespace or 'default'}/{about.name}"
+            for evicted in self.run.evictions
+        )
 
     def _do(self, step: types.Step, here: str) -> None:
         if step.apply is not None:

@@ -8,6 +8,7 @@ of them. Extenders are not called: a verdict must be the same tomorrow. `judged`
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -42,6 +43,9 @@ VERDICTS: Final = (AGREE, TIE, DIFFERENT, INFEASIBLE, UNKNOWN)
 """`unknown`: our own cycle ends in an error, or the pod is not there. Not counted in a percentage."""
 
 ALL_NODES: Final = 100
+Manifest = Mapping[str, Any]
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
 _DEFAULT_PROFILE: Final = "default-scheduler"
 
 
@@ -91,6 +95,8 @@ class Judgement:
         Ours.
     key : int
         Of the `Asked` that it answers.
+    behind : int
+        Changes that the other scheduler's cache did not have yet, where that explains its decision; 0 for none.
     """
 
     verdict: str
@@ -105,6 +111,7 @@ class Judgement:
     reasons: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
     key: int = 0
+    behind: int = 0
 
     @property
     def outcome(self) -> str:
@@ -194,16 +201,24 @@ class Judge:
         if not is_read(manifest):
             return
         parsed = parse(manifest)
-        key = (parsed.kind, parsed.namespace, parsed.name)
-        old = self._typed.get(key)
-        self._typed[key] = parsed.typed
-        self._scheduler.handle(ObjectChanged(parsed.kind, old, parsed.typed))
+        self.put((parsed.kind, parsed.namespace, parsed.name), parsed.typed)
 
     def delete(self, kind: str, namespace: str, name: str) -> None:
         """An object is gone; twice is once."""
-        old = self._typed.pop((kind, namespace, name), None)
-        if old is not None:
-            self._scheduler.handle(ObjectChanged(kind, old, None))
+        self.put((kind, namespace, name), None)
+
+    def put(self, key: Key, typed: Any) -> Any:
+        """An object as it is read, or None for none, in place of the one that is returned."""
+        old = self._typed.pop(key, None) if typed is None else self._typed.get(key)
+        if typed is not None:
+            self._typed[key] = typed
+        if old is not typed:
+            self._scheduler.handle(ObjectChanged(key[0], old, typed))
+        return old
+
+    def typed(self, key: Key) -> Any:
+        """An object as it is read; None if there is none."""
+        return self._typed.get(key)
 
     # ---- judging
 
@@ -372,11 +387,10 @@ def share_of_agreement(verdicts: Iterable[str]) -> float | None:
 
 # ---- a stretch of log
 
-Manifest = Mapping[str, Any]
-Key = tuple[str, str, str]
-"""Kind, namespace and name."""
-
 NOT_THERE: Final = "the pod is not there"
+_END: Final = 2**63
+_UNDONE: Final = 1024
+"""Entries that a judge can take back: a burst and those before it that may not have reached its author."""
 
 
 class Entry(Protocol):
@@ -418,6 +432,8 @@ class Asked:
     burst
         Decisions of the same number were taken one after another by one author, in an order that their entries may not
         have.
+    earlier
+        Entries that may not have reached its author yet, in order.
     """
 
     seq: int
@@ -430,6 +446,7 @@ class Asked:
     uid: str
     node: str
     victims: tuple[str, ...]
+    earlier: tuple[int, ...] = ()
 
 
 def judged(
@@ -451,25 +468,37 @@ def judged(
     goes_on
         Asked after each burst; False ends it early.
     """
-    following = _Following(start, iter(entries), seed)
-    for _, burst in groupby(asked, key=lambda item: item.burst):
-        yield from following.burst(list(burst))
-        if not goes_on():
-            return
+    yield from Following(start, seed).through(entries, asked, goes_on)
 
 
-class _Following:
-    """A judge that goes through a log."""
+class Following:
+    """A judge that goes through a log, stretch by stretch."""
 
-    def __init__(self, start: Start, entries: Iterator[Entry], seed: int) -> None:
+    def __init__(self, start: Start, seed: int) -> None:
         self._config, self._release = start.config, start.release
         self._judge = Judge(
             start.config, release=release_from(start.release), objects=start.objects, seed=seed
         )
-        self._entries = entries
-        self._next = next(entries, None)
+        self._entries: Iterator[Entry] = iter(())
+        self._next: Entry | None = None
+        self._taken: deque[tuple[int, Key, Any]] = deque(maxlen=_UNDONE)
 
-    def burst(self, asked: list[Asked]) -> Iterator[Judgement]:
+    def through(
+        self, entries: Iterable[Entry], asked: Iterable[Asked], goes_on: Callable[[], bool] = lambda: True
+    ) -> Iterator[Judgement]:
+        """Verdicts of a stretch; `finish` takes the entries after the last of them."""
+        self._entries = iter(entries)
+        self._next = next(self._entries, None)
+        for _, burst in groupby(asked, key=lambda item: item.burst):
+            yield from self._burst(list(burst))
+            if not goes_on():
+                return
+
+    def finish(self) -> None:
+        """Take what is left of the stretch."""
+        self._take_until(_END)
+
+    def _burst(self, asked: list[Asked]) -> Iterator[Judgement]:
         """Judge decisions that one author took one after another.
 
         In the order of their entries; and where that does not agree, in the orders a scheduler's queue may have had. If
@@ -488,7 +517,9 @@ class _Following:
                     break
                 together.append(item)
                 held.append(between)
-            yield from self._together(together, held)
+            for item, verdict in zip(together, self._together(together, held), strict=True):
+                found = self._behind(item) if item.earlier and not verdict.agrees else None
+                yield found or verdict
             for entry in rest:
                 self._take(entry)
             asked = asked[len(together) :]
@@ -497,29 +528,30 @@ class _Following:
         """Verdicts on decisions before each of which these entries came, all about pods that were there."""
         judge = self._judge
         pods = {item.key: self._pod(item) for item in asked}
-        touched: dict[Key, Manifest | None] = {}
+        touched: dict[Key, Any] = {}
         arrived = []
         for item, between in zip(asked, held, strict=True):
             for entry in between:
                 key = _key(entry)
-                touched.setdefault(key, judge.manifest(*key))
+                touched.setdefault(key, judge.typed(key))
                 self._take(entry)
             arrived.append(self._verdict(item))
         if len(asked) == 1 or all(item.agrees or item.verdict == UNKNOWN for item in arrived):
             return arrived
-        present = {key: judge.manifest(*key) for key in touched}
+        present = {key: judge.typed(key) for key in touched}
         best = arrived
         for queued in self._orders(asked, pods):
             if queued == asked or _n_agreed(best) == len(best):
                 continue
             _put(judge, touched)
             found = {}
-            bound: dict[Key, Manifest | None] = {}
+            bound: dict[Key, Any] = {}
             for item in queued:
                 found[item.key] = self._verdict(item)
                 pod = pods[item.key]
                 if item.kind == "bind" and pod is not None:
-                    bound["Pod", item.namespace, item.name] = pod
+                    key = ("Pod", item.namespace, item.name)
+                    bound[key] = judge.typed(key)
                     judge.write({**pod, "spec": {**pod["spec"], "nodeName": item.node}})
             _put(judge, {**bound, **present})
             if _n_agreed(found.values()) > _n_agreed(best):
@@ -537,6 +569,33 @@ class _Following:
 
         yield sorted(asked, key=lambda item: (-priority(item), turns.get((item.namespace, item.name), 0)))
         yield sorted(asked, key=lambda item: (-priority(item), item.namespace, item.name))
+
+    def _behind(self, asked: Asked) -> Judgement | None:
+        """Our agreement on a state that its author's cache may have had: all kinds behind, or one of them alone."""
+        judge, earlier = self._judge, frozenset(asked.earlier)
+        recent = [item for item in reversed(self._taken) if item[0] >= asked.earlier[0]]
+        for only in (None, *sorted({key[0] for seq, key, _ in recent if seq in earlier})):
+            undone: list[tuple[Key, Any]] = []
+            kept: set[Key] = set()
+            found: Judgement | None = None
+            n_behind = 0
+            for seq, key, before in recent:
+                late = seq in earlier and only in (None, key[0])
+                if (not late and seq < asked.seq) or key in kept:
+                    kept.add(key)  # what was known of it since cannot be unknown before
+                    continue
+                undone.append((key, judge.put(key, before)))
+                n_behind += late
+                if late:
+                    verdict = self._verdict(asked)
+                    if verdict.agrees:
+                        found = replace(verdict, behind=n_behind)
+                        break
+            for key, typed in reversed(undone):
+                judge.put(key, typed)
+            if found:
+                return found
+        return None
 
     def _pod(self, asked: Asked) -> Manifest | None:
         """The pod that was decided about, as it is now."""
@@ -572,9 +631,12 @@ class _Following:
                 self._config = payload["document"]
             self._judge.configure(self._config, release_from(self._release))
         elif entry.kind == "delete" and payload.get("gone", True):
-            self._judge.delete(payload["kind"], payload.get("namespace") or "", payload["name"])
-        elif entry.kind in ("write", "delete"):
-            self._judge.write(payload["manifest"])
+            key = (payload["kind"], payload.get("namespace") or "", payload["name"])
+            self._taken.append((entry.seq, key, self._judge.put(key, None)))
+        elif entry.kind in ("write", "delete") and is_read(payload["manifest"]):
+            parsed = parse(payload["manifest"])
+            key = (parsed.kind, parsed.namespace, parsed.name)
+            self._taken.append((entry.seq, key, self._judge.put(key, parsed.typed)))
 
 
 def _key(entry: Entry) -> Key:
@@ -587,12 +649,9 @@ def _changes_no_room(entry: Entry) -> bool:
     return entry.kind == "write" and entry.payload["manifest"]["kind"] == "Pod"
 
 
-def _put(judge: Judge, objects: Mapping[Key, Manifest | None]) -> None:
-    for key, manifest in objects.items():
-        if manifest is None:
-            judge.delete(*key)
-        else:
-            judge.write(manifest)
+def _put(judge: Judge, objects: Mapping[Key, Any]) -> None:
+    for key, typed in objects.items():
+        judge.put(key, typed)
 
 
 def _n_agreed(verdicts: Iterable[Judgement]) -> int:

@@ -32,6 +32,15 @@ class Audited:
         self._level = level
         self._classes = PriorityClasses(CLASSES)
         self._known: dict[tuple[str, str], Manifest] = {}
+        self.lines: list[Manifest] = []
+        """What watches of it say."""
+        self.simulation.world.watcher = self._watched
+
+    def _watched(self, kind: str, old: Any, new: Any) -> None:
+        if kind in PLURALS:
+            what = "DELETED" if new is None else "MODIFIED" if old is not None else "ADDED"
+            at = format_micro_time(self.simulation.now_ns)
+            self.lines.append({"at": at, "type": what, "object": (new or old).manifest})
 
     def write(self, manifest: Manifest) -> None:
         whole = dict(prepare(manifest, self._classes))

@@ -13,10 +13,15 @@ import pytest
 
 from scheduler_core.cli.main import main
 from scheduler_core.errors import InvalidObject
-from scheduler_core.incident.audit import Incident, read_incident
-from scheduler_core.incident.verdicts import JudgedIncident, judge_incident, scenario_of
+from scheduler_core.incident.as_scenario import scenario_of
+from scheduler_core.incident.changes import Incident
+from scheduler_core.incident.sources import read_incident
+from scheduler_core.incident.verdicts import JudgedIncident, LiveIncident, judge_incident
+from scheduler_core.incident.watched import IN_A_GAP
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.releases import DEFAULT
-from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.scenario import run_scenario
 from tests.scheduler_core.incident.audited import Audited, Manifest, churn, written
 from tests.scheduler_core.whatif.random_clusters import node, pod
 
@@ -64,6 +69,67 @@ def test_a_scheduler_whose_cache_is_behind_is_not_blamed(seed: int, tmp_path: Pa
     verdicts = judged(events, tmp_path)
     assert n_late > 10
     assert len(verdicts.unlike) <= len(verdicts.all) // 100, [one.document() for one in verdicts.unlike]
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_watches_say_what_an_audit_log_says(seed: int, tmp_path: Path) -> None:
+    """Followed while it happens, in batches of any length, or read afterwards."""
+    live, draw = churn(seed), Random(seed)
+    verdicts = judged(live.lines, tmp_path)
+    logged = judged(live.events, tmp_path)
+    decided = [one.document() | {"by": ""} for one in verdicts.all]
+    assert [(one["pod"], one["kind"], one["node"]) for one in decided] == [
+        (f"{one.decision.namespace}/{one.decision.name}", one.decision.kind, one.decision.node)
+        for one in logged.all
+    ]
+    assert verdicts.counts["unknown"] == 0 and not verdicts.unlike
+    following = LiveIncident(release=DEFAULT)
+    now = []
+    for line in live.lines:
+        following.take(line)
+        if draw.random() < 0.2:
+            now += following.judge(parse_time_ns(line["at"]))
+    now += following.judge(2**62)
+    assert [one.document() | {"by": ""} for one in now] == decided
+
+
+def test_a_watch_that_was_cut_off_does_not_know_what_it_missed() -> None:
+    following = LiveIncident(release=DEFAULT)
+    lines = [
+        {"type": "LISTED", "object": prepare(node("n0"))},
+        {"type": "NOT_KNOWN", "what": "PersistentVolume (no right to list persistentvolumes)"},
+        {"type": "LISTED", "object": prepare(pod("old"))},
+        {"type": "MODIFIED", "object": prepare(pod("old", on="n0")), "gap": True},
+        {"type": "ADDED", "object": prepare(pod("new", on="n0")), "gap": True},
+        {"type": "ADDED", "object": prepare(pod("static", on="n0"))},
+        {"type": "ADDED", "object": prepare(pod("last"))},
+        {"type": "MODIFIED", "object": prepare(pod("last", on="n0"))},
+    ]
+    for line in lines:
+        following.take({"at": "2026-01-01T00:00:00Z", **line})
+    found = {one.decision.name: (one.found.verdict, one.found.reasons) for one in following.judge(2**62)}
+    assert found == {
+        "old": ("unknown", (IN_A_GAP,)), "new": ("unknown", (IN_A_GAP,)), "last": ("agree", ())
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="after the beginning"):
+        following.take({"at": "2026-01-01T00:00:00Z", **lines[0]})
+
+
+@pytest.mark.parametrize(
+    ("lacking", "verdict"), [("PersistentVolumeClaim", "infeasible"), ("Pod", "unknown"), ("Node", "unknown")]
+)
+def test_what_may_explain_a_difference_and_is_not_known_is_named(lacking: str, verdict: str) -> None:
+    following = LiveIncident(release=DEFAULT)
+    wrong = prepare(pod("p", nodeSelector={"disk": "ssd"}))
+    for line in (
+        {"type": "NOT_KNOWN", "what": f"{lacking} (no right)"},
+        {"type": "LISTED", "object": prepare(node("n0"))},
+        {"type": "ADDED", "object": wrong},
+        {"type": "MODIFIED", "object": {**wrong, "spec": {**wrong["spec"], "nodeName": "n0"}}},
+    ):
+        following.take({"at": "2026-01-01T00:00:00Z", **line})
+    [one] = following.judge(2**62)
+    assert (one.found.verdict, one.found.plugin) == (verdict, "NodeAffinity")
 
 
 def test_a_planted_fault_is_named_by_its_plugin(tmp_path: Path) -> None:
@@ -166,9 +232,26 @@ def test_an_incident_is_a_scenario_that_decides_as_it_was(tmp_path: Path) -> Non
     live.delete("Pod", "p0")
     live.go(60_000_000_000)
     incident = incident_of(live.events, tmp_path)
-    found = run_scenario(load_scenario(scenario_of(incident, release=DEFAULT)))
+    found = run_scenario(scenario_of(incident, release=DEFAULT))
     assert sorted(one.pod for one in found.placements) == [f"default/p{number}" for number in range(6)]
     assert len(found.cycles) == len(incident.decisions)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_an_incident_replays_as_recorded_or_as_ours_would_decide(seed: int, tmp_path: Path) -> None:
+    live = churn(seed)
+    incident = incident_of(live.lines, tmp_path)
+    bound = [(f"{one.namespace}/{one.name}", one.node) for one in incident.decisions if one.kind == "bind"]
+    recorded = scenario_of(incident, release=DEFAULT, recorded=True)
+    assert [(step.bind.pod, step.bind.node) for step in recorded.steps if step.bind] == bound
+    found = run_scenario(recorded)
+    there = {f"{one.namespace}/{one.name}": one.node for one in incident.decisions if one.kind == "bind"}
+    assert not found.cycles and found.placement().items() <= there.items()
+    ours = run_scenario(scenario_of(incident, release=DEFAULT))
+    assert len(ours.cycles) >= len(bound)
+    middle = incident.decisions[len(incident.decisions) // 2].at_ns
+    late = scenario_of(incident, release=DEFAULT, recorded=True, from_ns=middle)
+    assert late.start_ns == middle and run_scenario(late)
 
 
 def test_the_command_says_it_all_and_writes_the_scenario(

@@ -1,0 +1,459 @@
+"""`kube-scheduler-playground follow`: what the schedulers of a live cluster decide, each decision beside ours.
+
+It lists and watches with the official client and asks for nothing else: `get`, `list` and `watch` are all the rights
+it needs (`--print-rights`). Of objects only what shapes placement is looked at; secrets and config maps are not read.
+The exit status is 0 when no decision differs from ours, 1 when some do, 2 when the cluster cannot be followed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import queue
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.config.config_exception import ConfigException
+
+from scheduler_core.cli import incident as words
+from scheduler_core.cli import manifests, release_options
+from scheduler_core.errors import InvalidObject
+from scheduler_core.incident.sources import read_incident
+from scheduler_core.incident.verdicts import UNLIKE, JudgedDecision, LiveIncident
+from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, NOT_KNOWN
+from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.kinds import READ, SHAPING
+from scheduler_core.releases import DEFAULT
+from scheduler_core.scenario.errors import ScenarioError
+from scheduler_core.scenario.redact import Renaming, bare
+from scheduler_core.schema.tables import kinds, table_beside
+
+AS_OURS, DIFFERS, UNUSABLE = 0, 1, 2
+PAGE: Final = 500
+"""Objects of one answer."""
+HELD: Final = 5_000
+"""Changes that wait to be taken; with more the watches stop reading."""
+CONNECTIONS: Final = 32
+"""One for each kind, and some."""
+WATCH_S: Final = 290
+SILENCE_S: Final = 90.0
+"""A watch that says nothing for so long is begun again where it was: a bookmark comes sooner."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+BATCH_S: Final = 0.5
+"""Changes of so long are put in the order of their versions: each kind has a watch, and none waits for another."""
+_GONE, _FORBIDDEN, _NOT_FOUND = 410, 403, 404
+_CONFIG: Final[Any] = config
+"""It has no types."""
+_FIRST_KINDS: Final = ("Node", "Pod")
+
+Line = dict[str, Any]
+
+
+class CannotFollow(Exception):
+    """The cluster cannot be followed; why."""
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+def served_kinds() -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
+    """Kinds that are followed with their rows of the schema, the best version first; events last."""
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    for row in kinds():
+        group, slash, _ = row["apiVersion"].partition("/")
+        kind = SHAPING.get(row["kind"])
+        if kind is not None and kind.role == READ and kind.group == (group if slash else ""):
+            rows.setdefault(row["kind"], []).append(row)
+    for name in sorted(rows, key=lambda name: name not in _FIRST_KINDS):
+        newest = sorted(rows[name], key=itemgetter("apiVersion"), reverse=True)
+        # v1 before v1beta2, v1beta1 and v1alpha3
+        yield name, sorted(newest, key=lambda row: "a" in row["apiVersion"].rpartition("/")[2])
+    yield "Event", [row for row in kinds() if (row["kind"], row["apiVersion"]) == ("Event", "v1")]
+
+
+def rights() -> dict[str, Any]:
+    """The ClusterRole that following needs."""
+    groups: dict[str, set[str]] = {}
+    for _, rows in served_kinds():
+        for row in rows:
+            group, slash, _ = row["apiVersion"].partition("/")
+            groups.setdefault(group if slash else "", set()).add(row["plural"])
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "scheduling-follower"},
+        "rules": [
+            {"apiGroups": [group], "resources": sorted(names), "verbs": ["get", "list", "watch"]}
+            for group, names in sorted(groups.items())
+        ],
+    }
+
+
+# ---- reading
+
+
+class Follower:
+    """Lists and watches of a cluster, as lines of `incident.watched` in the order of their versions.
+
+    Parameters
+    ----------
+    api
+        The official client.
+    namespace
+        Of objects that live in one; all where it is empty.
+    """
+
+    def __init__(self, api: client.ApiClient, namespace: str = "") -> None:
+        self._api, self._namespace = api, namespace
+        self._queue: queue.Queue[Line] = queue.Queue(HELD)
+        self._stopped = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.n_relisted = 0
+
+    def begin(self) -> Iterator[Line]:
+        """What is there, kind by kind, and what cannot be known; the watches begin.
+
+        Raises
+        ------
+        CannotFollow
+            Nodes or pods cannot be listed.
+        """
+        if self._namespace:
+            yield _not_known("Pod", f"of other namespaces than {self._namespace}: what room they take")
+        for kind, rows in served_kinds():
+            watched = _Kind(self._api, kind, rows, self._namespace)
+            try:
+                yield from watched.listed()
+            except _Refused as error:
+                if kind in _FIRST_KINDS or error.status not in (_FORBIDDEN, _NOT_FOUND):
+                    raise CannotFollow(f"{watched.plural} cannot be listed: {error}") from None
+                if error.status == _FORBIDDEN:
+                    yield _not_known(kind, f"(no right to list {watched.plural})")
+                continue
+            except urllib3.exceptions.HTTPError as error:
+                raise CannotFollow(f"the cluster cannot be reached: {error}") from None
+            thread = threading.Thread(target=self._watch, args=(watched,), name=f"follow {kind}", daemon=True)
+            self._threads.append(thread)
+        for thread in self._threads:
+            thread.start()
+
+    def batch(self) -> list[Line]:
+        """What came within `BATCH_S`, in the order of its versions."""
+        lines: list[Line] = []
+        end = time.monotonic() + BATCH_S
+        while (left := end - time.monotonic()) > 0 and len(lines) < HELD:
+            with contextlib.suppress(queue.Empty):
+                lines.append(self._queue.get(timeout=left))
+        return sorted(lines, key=_version)
+
+    def end(self) -> None:
+        """Stop the watches."""
+        self._stopped.set()
+
+    def _watch(self, watched: _Kind) -> None:
+        pause_s = FIRST_PAUSE_S
+        while not self._stopped.is_set():
+            try:
+                if watched.is_cut_off:
+                    self.n_relisted += 1
+                    self._put_all(watched.listed(again=True))
+                for line in watched.changes():
+                    pause_s = FIRST_PAUSE_S
+                    self._put_all((line,))
+                    if self._stopped.is_set():
+                        return
+            except _Refused as error:
+                if error.status == _FORBIDDEN:
+                    self._put_all((_not_known(watched.kind, f"(no right to watch {watched.plural})"),))
+                    return
+                watched.is_cut_off |= error.status == _GONE
+            except (urllib3.exceptions.HTTPError, OSError, ValueError):
+                pass  # cut in the middle: it goes on where it was
+            self._stopped.wait(pause_s * random.uniform(0.5, 1.0))
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _put_all(self, lines: Iterator[Line] | Sequence[Line]) -> None:
+        for line in lines:
+            while not self._stopped.is_set():
+                with contextlib.suppress(queue.Full):
+                    self._queue.put(line, timeout=0.5)
+                    break
+
+
+class _Kind:
+    """One kind: what of it is there, by version, and up to which version it is known."""
+
+    def __init__(
+        self, api: client.ApiClient, kind: str, rows: Sequence[Mapping[str, Any]], namespace: str
+    ) -> None:
+        self._api, self.kind, self._rows = api, kind, list(rows)
+        self.plural = str(rows[0]["plural"])
+        self._namespace = namespace
+        self._there: dict[tuple[str, str], str] = {}
+        self._since = ""
+        self.is_cut_off = False
+
+    def listed(self, *, again: bool = False) -> Iterator[Line]:
+        """All there are; again, what came, changed or went since they were listed or watched last.
+
+        Raises
+        ------
+        _Refused
+        """
+        seen: dict[tuple[str, str], str] = {}
+        query = {"limit": str(PAGE)}
+        while True:
+            page = self._page(query)
+            for item in page.get("items") or ():
+                place, version = _place(item)
+                seen[place] = version
+                if not again:
+                    yield self._line(LISTED, item)
+                elif self._there.get(place) != version:
+                    yield self._line(MODIFIED if place in self._there else ADDED, item) | {"gap": True}
+            meta = page.get("metadata") or {}
+            if not meta.get("continue"):
+                break
+            query["continue"] = str(meta["continue"])
+        since = str(meta.get("resourceVersion") or "")
+        for namespace, name in [place for place in self._there if place not in seen]:
+            gone = {"namespace": namespace, "name": name, "resourceVersion": since}
+            yield self._line(DELETED, {"metadata": gone}) | {"gap": True}
+        self._there, self._since = seen, since
+        self.is_cut_off = False
+
+    def changes(self) -> Iterator[Line]:
+        """One watch from where it is known to.
+
+        Raises
+        ------
+        _Refused
+            410 where the versions since are gone.
+        """
+        query = {
+            "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._since,
+            "timeoutSeconds": str(WATCH_S),
+        }  # fmt: skip
+        with _closed(self._get(query, SILENCE_S)) as answer:
+            for text in _lines(answer):
+                event = json.loads(text)
+                what, item = event["type"], event["object"]
+                if what == "ERROR":
+                    raise _Refused(int(item.get("code") or 0), str(item.get("message") or item))
+                place, version = _place(item)
+                if what != "BOOKMARK":
+                    known = self._there.get(place)
+                    if what == DELETED:
+                        self._there.pop(place, None)
+                    else:
+                        self._there[place] = version
+                    if (known != version) if what != DELETED else known is not None:
+                        yield self._line(what if known is None or what == DELETED else MODIFIED, item)
+                if not (version.isdigit() and self._since.isdigit()) or int(version) > int(self._since):
+                    self._since = version
+
+    def _line(self, what: str, item: Mapping[str, Any]) -> Line:
+        whole = {"apiVersion": self._rows[0]["apiVersion"], "kind": self.kind, **item}
+        manifest = bare(whole)
+        if self.kind == "Event":
+            manifest |= {key: item[key] for key in ("message", "note") if key in item}
+        return {"at": format_time_ns(time.time_ns()), "type": what, "object": manifest}
+
+    def _page(self, query: Mapping[str, str]) -> Mapping[str, Any]:
+        """A page of a list, of the first version that is served."""
+        while True:
+            try:
+                with _closed(self._get(query, SILENCE_S)) as answer:
+                    found: Mapping[str, Any] = json.loads(answer.read())
+                    return found
+            except _Refused as error:
+                if error.status != _NOT_FOUND or len(self._rows) == 1:
+                    raise
+                del self._rows[0]
+
+    def _get(self, query: Mapping[str, str], timeout_s: float) -> urllib3.BaseHTTPResponse:
+        """The answer to a GET: the only verb there is."""
+        row = self._rows[0]
+        version = str(row["apiVersion"])
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        inside = f"/namespaces/{self._namespace}" if self._namespace and row["namespaced"] else ""
+        query = {**query, "fieldSelector": "reason=FailedScheduling"} if self.kind == "Event" else query
+        asked = self._api.param_serialize(
+            "GET", f"{root}{inside}/{row['plural']}", query_params=[*query.items()],
+            header_params={"Accept": "application/json"}, auth_settings=["BearerToken"],
+        )  # fmt: skip
+        answer: urllib3.BaseHTTPResponse = self._api.call_api(
+            *asked, _request_timeout=(SILENCE_S, timeout_s)
+        ).response
+        if answer.status == 200:
+            return answer
+        with _closed(answer):
+            text = answer.read(2000).decode(errors="replace")
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            text = json.loads(text)["message"]
+        raise _Refused(answer.status, f"{answer.status} {text}".strip())
+
+
+@contextlib.contextmanager
+def _closed(answer: urllib3.BaseHTTPResponse) -> Iterator[urllib3.BaseHTTPResponse]:
+    try:
+        yield answer
+    finally:
+        answer.close()
+
+
+def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """Whole lines of an answer as they come; what a cut leaves of one is no line."""
+    held = b""
+    for chunk in answer.stream(amt=None):
+        *whole, held = (held + chunk).split(b"\n")
+        yield from filter(None, whole)
+
+
+def _place(item: Mapping[str, Any]) -> tuple[tuple[str, str], str]:
+    meta = item.get("metadata") or {}
+    return (str(meta.get("namespace") or ""), str(meta.get("name") or "")), str(
+        meta.get("resourceVersion") or ""
+    )
+
+
+def _version(line: Line) -> int:
+    """What numbers a change; versions are opaque, but those of one cluster have grown in every release."""
+    text = str(((line.get("object") or {}).get("metadata") or {}).get("resourceVersion") or "")
+    return int(text) if text.isdigit() else 0
+
+
+def _not_known(kind: str, what: str) -> Line:
+    return {"at": format_time_ns(time.time_ns()), "type": NOT_KNOWN, "what": f"{kind} {what}"}
+
+
+# ---- the command
+
+
+class FollowReport:
+    """What is said and kept of a cluster that is followed."""
+
+    def __init__(self, options: argparse.Namespace, live: LiveIncident, record: TextIO | None) -> None:
+        self._options, self._live, self._record = options, live, record
+        self._renaming = Renaming() if options.redact else None
+        self.counts: Counter[str] = Counter(dict.fromkeys(words.VERDICT_WORDS, 0))
+
+    def take(self, line: Line) -> None:
+        """The next line."""
+        if self._renaming is not None and "object" in line:
+            line = {**line, "object": self._renamed(line["object"])}
+        if self._record is not None:
+            self._record.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        if line["type"] == NOT_KNOWN:
+            self._say({"notKnown": line["what"]}, f"Not known: {line['what']}.")
+        self._live.take(line)
+
+    def judged(self, now_ns: int) -> None:
+        """Say what was decided and is settled by now."""
+        for one in self._live.judge(now_ns):
+            self.counts[one.found.verdict] += 1
+            self._say(one.document(), _sentence(one))
+        if self._record is not None:
+            self._record.flush()
+
+    def end(self) -> None:
+        """Say how many there were."""
+        missing = {what: n for what, n in self._live.incident.missing.items() if n}
+        self._say({"counts": dict(self.counts), "notKnown": missing}, words.counted(self.counts))
+
+    def _renamed(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+        assert self._renaming is not None
+        if manifest["kind"] != "Event":
+            return self._renaming.of(manifest)
+        about = manifest.get("involvedObject") or {}
+        named = {
+            "kind": "Pod",
+            "namespace": self._renaming.name("Namespace", str(about.get("namespace") or "")),
+            "name": self._renaming.name("Pod", str(about.get("name") or "")),
+            "uid": self._renaming.name("uid", str(about.get("uid") or "")),
+        }
+        return {"kind": "Event", "metadata": {}, "reason": manifest.get("reason"), "involvedObject": named}
+
+    def _say(self, document: Mapping[str, Any], sentence: str) -> None:
+        is_json = self._options.output == "json"
+        print(json.dumps(document, ensure_ascii=False) if is_json else sentence, flush=True)
+
+
+def _sentence(one: JudgedDecision) -> str:
+    if one.found.verdict in UNLIKE:
+        return words.line_of(one)
+    return f"{words.line_of(one).partition(', ours')[0]}: {words.VERDICT_WORDS[one.found.verdict]}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Follow until the time is over, or it is interrupted."""
+    parser = argparse.ArgumentParser("kube-scheduler-playground follow", description=__doc__)
+    types = {"float": float, "int": int}
+    for option in table_beside(__package__, "follow.yaml"):
+        given: dict[str, Any] = {key: value for key, value in option.items() if key not in ("name", "type")}
+        if "type" in option:
+            given["type"] = types[option["type"]]
+        parser.add_argument(*option["name"].split(), **given)
+    options = parser.parse_args(arguments)
+    if options.print_rights:
+        print(json.dumps(rights(), indent=1))
+        return AS_OURS
+    try:
+        return _follow(options)
+    except (CannotFollow, InvalidObject, ConfigException, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+    except ScenarioError as error:
+        print("\n".join(f"error: {problem}" for problem in error.problems), file=sys.stderr)
+    return UNUSABLE
+
+
+def _follow(options: argparse.Namespace) -> int:
+    release = release_options.named(options.release, options.feature_gates, DEFAULT)
+    by = None
+    if options.config:
+        by = manifests.read_configuration(options.config, release, convert=options.convert_config)
+    configuration = client.Configuration()
+    try:
+        _CONFIG.load_kube_config(options.kubeconfig, options.context, configuration)
+    except ConfigException:
+        if options.kubeconfig or options.context:
+            raise
+        _CONFIG.load_incluster_config(configuration)
+    configuration.connection_pool_maxsize = CONNECTIONS
+    api = client.ApiClient(configuration)
+    live = LiveIncident(config=by, release=release, seed=options.seed)
+    follower = Follower(api, options.namespace or "")
+    with contextlib.ExitStack() as held:
+        held.callback(follower.end)
+        name = options.record
+        if options.scenario and not name:
+            name = str(Path(held.enter_context(tempfile.TemporaryDirectory()), "record.jsonl"))
+        record = held.enter_context(open(name, "w", encoding="utf-8")) if name else None
+        report = FollowReport(options, live, record)
+        end = time.monotonic() + options.seconds if options.seconds else None
+        for line in follower.begin():
+            report.take(line)
+        with contextlib.suppress(KeyboardInterrupt):
+            while end is None or time.monotonic() < end:
+                for line in follower.batch():
+                    report.take(line)
+                report.judged(time.time_ns())
+        report.judged(2**62)
+        report.end()
+        if options.scenario and name:
+            words.write_scenario(options, read_incident([Path(name)]), release, by)
+    return DIFFERS if any(report.counts[verdict] for verdict in UNLIKE) else AS_OURS

@@ -1,0 +1,127 @@
+"""What watches of a cluster say: its objects as they come, change and go, and what schedulers decided by that.
+
+A line is ``{"at": TIME, "type": TYPE, "object": MANIFEST}``. Types are those of a watch, `LISTED` for what was there at
+the beginning, and `NOT_KNOWN`, whose `what` cannot be read. A line that a list after a cut gave has ``"gap": true``.
+A watch does not say who wrote: a decision's author is the scheduler that the pod names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from scheduler_core.incident.changes import LAG_NS, Incident, LoggedChange, Reading, is_followed, key_of
+from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER
+from scheduler_core.whatif.judge import NO_NODE, Key, Manifest
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+LISTED, NOT_KNOWN = "LISTED", "NOT_KNOWN"
+IN_A_GAP: Final = "it was decided between two lists, and what was there is not known"
+_FAILED: Final = "FailedScheduling"
+
+Line = Mapping[str, Any]
+
+
+def timed(line: Line) -> tuple[int, Line]:
+    """A line with its time.
+
+    Raises
+    ------
+    ValueError
+        It is none of a watch.
+    """
+    if line["type"] not in (ADDED, MODIFIED, DELETED, LISTED, NOT_KNOWN):
+        raise ValueError(f'has the type "{line["type"]}", which no watch has')
+    return parse_time_ns(line["at"]), line
+
+
+class WatchReading(Reading):
+    """One reading of watches; `take` reads the next line."""
+
+    def __init__(self, incident: Incident, known: Mapping[Key, Manifest]) -> None:
+        super().__init__(incident, known)
+        self._failed_ns: dict[Key, int] = {}
+
+    def changes(self, lines: Iterable[tuple[int, Line]]) -> Iterator[LoggedChange]:
+        """Changes by lines with their times."""
+        for at_ns, line in lines:
+            yield from self.take(line, at_ns)
+
+    def take(self, line: Line, at_ns: int) -> Iterator[LoggedChange]:
+        """Changes by one line."""
+        what = str(line["type"])
+        if what == NOT_KNOWN:
+            self.incident.missing[str(line["what"])] = 1
+            return
+        manifest = line["object"]
+        at_ns = self.incident.happens(at_ns, what)
+        if manifest["kind"] == "Event":
+            self._event(manifest, at_ns)
+            return
+        if not is_followed(manifest):
+            return
+        key = key_of(manifest)
+        if what == LISTED:
+            self.first_seen(key, manifest)
+            self.known.add(key)
+            if key[0] == "Pod":
+                self.pods[key] = manifest
+        elif what == DELETED:
+            if key in self.known:
+                self._failed_ns.pop(key, None)
+                yield self.gone(key, at_ns)
+        elif key[0] == "Pod":
+            yield from self._pod(key, manifest, at_ns, IN_A_GAP if line.get("gap") else "")
+        else:
+            self.made.add(key)
+            yield self.now(manifest, key, at_ns)
+
+    def _pod(self, key: Key, pod: Manifest, at_ns: int, gap: str) -> Iterator[LoggedChange]:
+        old, author = self.pods.get(key), str(pod["spec"].get("schedulerName") or "default-scheduler")
+        if old is not None and old["metadata"].get("uid") != pod["metadata"].get("uid"):
+            yield self.gone(key, at_ns)
+            old = None
+        if old is None:
+            self.made.add(key)
+        node = pod["spec"].get("nodeName")
+        # What comes with its node, as a static pod does, is no decision.
+        before = old or ({"spec": {}} if gap else pod)
+        if node and not before["spec"].get("nodeName"):
+            yield from self.bind(author, key, str(node), at_ns, gap, pod)
+        elif pod["metadata"].get("deletionTimestamp") and not (old or pod)["metadata"].get(
+            "deletionTimestamp"
+        ):
+            by = _evicted_by(pod) if node else ""
+            if by:
+                self.evict(by, key, pod, at_ns)
+            yield self.ending(pod, key, at_ns, by)
+        else:
+            decided = self.status(author, key, pod, at_ns, gap)
+            if decided:
+                self._failed_ns[key] = at_ns
+            by = author if decided else _evicted_by(pod) if old and not _evicted_by(old) else ""
+            yield self.now(pod, key, at_ns, by)
+
+    def _event(self, event: Manifest, at_ns: int) -> None:
+        """A pod found no node once more, and says the same: its status does not change."""
+        about = event.get("involvedObject") or event.get("regarding") or {}
+        key = ("Pod", str(about.get("namespace") or ""), str(about.get("name") or ""))
+        pod = self.pods.get(key)
+        if event.get("reason") != _FAILED or pod is None or pod["spec"].get("nodeName"):
+            return
+        last_ns = self._failed_ns.get(key)
+        if last_ns is None or at_ns - last_ns <= LAG_NS or about.get("uid") != pod["metadata"].get("uid"):
+            return
+        self._failed_ns[key] = at_ns
+        author = str(pod["spec"].get("schedulerName") or "default-scheduler")
+        message = str(event.get("message") or event.get("note") or "")
+        self.decide(author, at_ns, NO_NODE, key, "", message=message)
+
+
+def _evicted_by(pod: Manifest) -> str:
+    """The scheduler that evicts a pod for another; empty for none."""
+    for item in (pod.get("status") or {}).get("conditions") or ():
+        if item.get("type") == DISRUPTION_TARGET and item.get("reason") == PREEMPTED_BY_SCHEDULER:
+            return str(item.get("message") or "").partition(":")[0] or "default-scheduler"
+    return ""

@@ -1,0 +1,275 @@
+"""Following a live cluster, which is ours behind its Kubernetes API: it lists and watches, and writes nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import urllib3
+from kubernetes import client
+
+from playground.__main__ import main as command
+from playground.remote import follow
+from playground.remote.follow import Follower, _Kind, _Refused, rights
+from playground.remote.instance import Instance
+from scheduler_core.cli.main import main as core
+from scheduler_core.incident.verdicts import LiveIncident
+from scheduler_core.incident.watched import DELETED, NOT_KNOWN
+from scheduler_core.releases import DEFAULT
+from scheduler_core.scenario.redact import bare
+from tests.clusters.builders import make_node, make_pod
+from tests.kube_api.kubectls import kubeconfig
+from tests.manifests import make_object
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PLANTED = ("acme-password", "acme-token", "acme-note", "acme-motto")
+by_night = pytest.mark.nightly(
+    "playground/remote/", "scheduler_core/incident/", "scheduler_core/whatif/judge.py"
+)
+
+
+class Live:
+    """The live side: a cluster that decides when it is run, and a client of it whose verbs are written down."""
+
+    def __init__(self, instance: Instance, *objects: dict[str, Any]) -> None:
+        self.instance = instance
+        self.id = instance.post("clusters/", {"name": "live", "kubernetesRelease": DEFAULT.name})["id"]
+        self.address = f"{instance.server}/k8s/{self.id}"
+        configuration = client.Configuration()
+        configuration.host = self.address
+        configuration.connection_pool_maxsize = follow.CONNECTIONS
+        self.api = client.ApiClient(configuration)
+        self.verbs = Counter[str]()
+        call = self.api.call_api
+
+        def counted(method: str, *rest: Any, **more: Any) -> Any:
+            self.verbs[method] += 1
+            return call(method, *rest, **more)
+
+        self.api.call_api = counted
+        own = client.Configuration()
+        own.host = self.address
+        self.core = client.CoreV1Api(client.ApiClient(own))
+        self.apply(*objects)
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        if objects:
+            self.instance.post(
+                f"clusters/{self.id}/apply", {"apiVersion": "v1", "kind": "List", "items": objects}
+            )
+
+    def run(self) -> None:
+        row = self.instance.post(f"clusters/{self.id}/run", {"until": "idle"})
+        while row["state"] not in ("done", "failed", "cancelled"):
+            time.sleep(0.05)
+            row = self.instance.get(row["url"])
+        assert row["state"] == "done", row
+
+    def listed(self) -> dict[tuple[str, str, str], Any]:
+        """Nodes and pods as they are."""
+        found = {}
+        for kind, plural in (("Node", "nodes"), ("Pod", "pods")):
+            for item in self.instance.get(f"/k8s/{self.id}/api/v1/{plural}")["items"]:
+                meta = item["metadata"]
+                whole = {**item, "apiVersion": "v1", "kind": kind}
+                found[kind, meta.get("namespace", ""), meta["name"]] = bare(whole)
+        return found
+
+    def bind(self, pod: str, node: str) -> None:
+        target = client.V1ObjectReference(api_version="v1", kind="Node", name=node)
+        binding = client.V1Binding(metadata=client.V1ObjectMeta(name=pod), target=target)
+        self.core.create_namespaced_binding("default", binding, _preload_content=False)
+
+
+class Cuts:
+    """Watches that break off at random, some of them for good: versions are gone, and what was read stays half."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, draw: Random, most: int) -> None:
+        self.n = self.n_gone = 0
+        lines, get = follow._lines, _Kind._get
+
+        def cut(answer: Any) -> Iterator[bytes]:
+            left = draw.randrange(most)
+            for line in lines(answer):
+                if left == 0:
+                    self.n += 1
+                    raise urllib3.exceptions.ProtocolError("cut")
+                left -= 1
+                yield line
+
+        def gone(kind: _Kind, query: Any, timeout_s: float) -> Any:
+            if "watch" in query and draw.random() < 0.1:
+                self.n_gone += 1
+                raise _Refused(410, "too old resource version")
+            return get(kind, query, timeout_s)
+
+        monkeypatch.setattr(follow, "_lines", cut)
+        monkeypatch.setattr(_Kind, "_get", gone)
+        monkeypatch.setattr(follow, "FIRST_PAUSE_S", 0.01)
+        monkeypatch.setattr(follow, "LONGEST_PAUSE_S", 0.05)
+        monkeypatch.setattr(follow, "BATCH_S", 0.1)
+
+
+class Followed:
+    """What was followed: the cluster's objects, and verdicts."""
+
+    def __init__(self, follower: Follower) -> None:
+        self.follower = follower
+        self.objects: dict[tuple[str, str, str], Any] = {}
+        self.live = LiveIncident(release=DEFAULT)
+        self.verdicts: list[Any] = []
+        for line in follower.begin():
+            self.take(line)
+        self.live.judge(0)
+
+    def take(self, line: dict[str, Any]) -> None:
+        self.live.take(line)
+        if line["type"] == NOT_KNOWN or line["object"]["kind"] not in ("Node", "Pod"):
+            return
+        meta = line["object"]["metadata"]
+        key = (line["object"]["kind"], meta.get("namespace", ""), meta["name"])
+        if line["type"] == DELETED:
+            del self.objects[key]  # once
+        else:
+            assert self.objects.get(key) != line["object"], "doubled"
+            self.objects[key] = line["object"]
+
+    def catch_up(self, wanted: Callable[[], Any], timeout_s: float = 60.0) -> None:
+        end = time.monotonic() + timeout_s
+        while (now := wanted()) != self.objects and time.monotonic() < end:
+            for line in self.follower.batch():
+                self.take(line)
+            self.verdicts += self.live.judge(time.time_ns())
+        assert self.objects == now
+
+    def settle(self) -> Counter[str]:
+        self.verdicts += self.live.judge(2**62)
+        assert not [
+            one.document() for one in self.verdicts if one.found.verdict in ("different", "infeasible")
+        ]
+        return Counter(one.found.verdict for one in self.verdicts)
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "n_pods", "n_rounds"), [(6, 40, 4), pytest.param(100, 2_000, 10, marks=by_night)]
+)
+def test_a_followed_cluster_is_the_live_one_at_each_rest_whatever_is_cut(
+    n_nodes: int, n_pods: int, n_rounds: int, instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = Random(n_pods)
+    classes = [make_object("scheduling.k8s.io/v1", "PriorityClass", "high", value=100)]
+    live = Live(instance, *classes, *(make_node(f"n{i}", cpu="8") for i in range(n_nodes)))
+    cuts = Cuts(monkeypatch, draw, n_pods // 5)
+    follower = Follower(live.api)
+    followed = Followed(follower)
+    there = 0
+    try:
+        for number in range(n_rounds):
+            new = range(there, there := n_pods * (number + 1) // n_rounds)
+            classed = {True: {"priorityClassName": "high"}, False: {}}
+            live.apply(
+                *(
+                    make_pod(f"p{i}", cpu=draw.choice(("200m", "500m", "1")), **classed[draw.random() < 0.2])
+                    for i in new
+                )
+            )
+            live.run()
+            for pod in draw.sample(new, len(new) // 5):
+                live.core.delete_namespaced_pod(f"p{pod}", "default", grace_period_seconds=0)
+            live.core.patch_node(f"n{draw.randrange(n_nodes)}", {"spec": {"unschedulable": number % 2 == 0}})
+            live.apply(make_node(f"late{number}", cpu="4"))
+            followed.catch_up(live.listed)
+    finally:
+        follower.end()
+    counts = followed.settle()
+    assert set(live.verbs) == {"GET"}
+    assert cuts.n >= n_rounds and cuts.n_gone and follower.n_relisted
+    assert counts["agree"] + counts["tie"] > n_pods // 4, (counts, cuts.n)
+
+
+def test_the_command_names_a_fault_and_says_no_secret(
+    instance: Instance, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = make_pod("acme-web", schedulerName="packer", nodeSelector={"disk": "ssd"})
+    secret["metadata"]["annotations"] = {"acme.example/note": "acme-note"}
+    secret["spec"]["containers"][0] |= {
+        "env": [{"name": "PASSWORD", "value": "acme-password"}], "command": ["run", "--token=acme-token"],
+    }  # fmt: skip
+    motto = make_object("v1", "ConfigMap", "c", data={"motto": "acme-motto"}, namespace="default")
+    live = Live(instance, make_node("acme-1"), make_node("acme-2"), motto)
+    kubeconfig_file, record, scenario = (tmp_path / name for name in ("config", "seen", "incident.json"))
+    kubeconfig_file.write_text(json.dumps(kubeconfig(live.address)))
+
+    def decide() -> None:
+        live.apply(make_pod("acme-fine", schedulerName="packer"), secret)
+        live.bind("acme-fine", "acme-1")
+        live.bind("acme-web", "acme-2")
+
+    def followed(*more: str) -> str:
+        acting = threading.Timer(1.5, decide)
+        acting.start()
+        with pytest.raises(SystemExit) as ended:
+            command(["follow", "--kubeconfig", str(kubeconfig_file), "--for", "4", *more])
+        acting.join()
+        live.core.delete_collection_namespaced_pod("default", grace_period_seconds=0)
+        assert ended.value.code == 1
+        return capsys.readouterr().out
+
+    said = followed("--record", str(record), "--scenario", str(scenario), "--as-recorded", "-o", "json")
+    *decided, last = [json.loads(line) for line in said.splitlines()]
+    assert [(one["pod"], one["verdict"], one["plugin"]) for one in decided] == [
+        ("default/acme-fine", decided[0]["verdict"], ""), ("default/acme-web", "infeasible", "NodeAffinity"),
+    ]  # fmt: skip
+    assert decided[0]["verdict"] in ("agree", "tie") and last["counts"]["infeasible"] == 1
+    kept = record.read_text() + scenario.read_text() + said
+    assert not [word for word in PLANTED if word in kept]
+    assert core(["import-incident", str(record)]) == 1
+    assert "does not fit 1" in capsys.readouterr().out
+    assert core(["replay", str(scenario)]) == 0
+    assert "0 cycles" in capsys.readouterr().out
+    said = followed("--redact", "--record", str(record), "--scenario", str(scenario))
+    assert "NodeAffinity" in said
+    assert "acme" not in said + record.read_text() + scenario.read_text()
+
+
+def test_a_missing_right_is_named_once_and_nodes_and_pods_are_needed(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, get, forbidden = Live(instance, make_node("n1")), _Kind._get, {"PodDisruptionBudget"}
+
+    def refusing(kind: _Kind, query: Any, timeout_s: float) -> Any:
+        if kind.kind in forbidden:
+            raise _Refused(403, "403 forbidden")
+        return get(kind, query, timeout_s)
+
+    monkeypatch.setattr(_Kind, "_get", refusing)
+    follower = Follower(live.api)
+    said = [line["what"] for line in follower.begin() if line["type"] == NOT_KNOWN]
+    follower.end()
+    assert said == ["PodDisruptionBudget (no right to list poddisruptionbudgets)"]
+    forbidden.add("Pod")
+    with pytest.raises(follow.CannotFollow, match="pods cannot be listed: 403 forbidden"):
+        list(Follower(live.api).begin())
+    role = rights()
+    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
+    named = {name for rule in role["rules"] for name in rule["resources"]}
+    assert {"nodes", "pods", "events", "poddisruptionbudgets"} <= named and not named & {
+        "secrets",
+        "configmaps",
+    }
+
+
+def test_a_cluster_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config"
+    config.write_text(json.dumps(kubeconfig("http://127.0.0.1:1")))
+    assert follow.main(["--kubeconfig", str(config), "--for", "1"]) == 2
+    assert "cannot be reached" in capsys.readouterr().err
+    assert follow.main(["--kubeconfig", str(config), "--context", "none"]) == 2
+    assert follow.main(["--print-rights"]) == 0
