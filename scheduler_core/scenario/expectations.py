@@ -22,8 +22,8 @@ from scheduler_core.objects.duration import format_duration
 from scheduler_core.scenario.transport import ScenarioTransport
 from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
 from scheduler_core.whatif import take_away
-from scheduler_core.whatif.answers import names_of, taken_away_verdict, without_label
 from scheduler_core.whatif.headroom import headroom
+from scheduler_core.whatif.take_away import names_of, taken_away_verdict, without_label
 from scheduler_core.whatif.workloads import template_of
 
 ZONE = "topology.kubernetes.io/zone"

@@ -30,7 +30,21 @@ from scheduler_core.whatif.questions import (
     node_map,
     told_luck,
 )
-from scheduler_core.whatif.take_away import BLOCKED, LANDS, LOST, PENDING, Followed, TakenAway, lost_words
+from scheduler_core.whatif.take_away import (
+    BLOCKED,
+    LANDS,
+    LOST,
+    PENDING,
+    Followed,
+    TakenAway,
+    finds,
+    held_words,
+    lost_words,
+    names_of,
+    taken_away_verdict,
+    until_deleted,
+    without_label,
+)
 
 MOST_WORKLOADS: Final = 60
 MOST_MORE: Final = 400
@@ -655,64 +669,6 @@ def fewer_verdict(found: Fewer) -> str:
 NOUNS = {"topology.kubernetes.io/zone": "zone", "topology.kubernetes.io/region": "region"}
 
 
-def taken_away_verdict(answer: TakenAway) -> str:
-    """One sentence: how many of the nodes' pods find another node, and what that costs pods of other nodes."""
-    own, elsewhere = answer.own, answer.elsewhere
-    lands, pending, blocked, lost = (
-        [item for item in own if item.outcome == outcome] for outcome in (LANDS, PENDING, BLOCKED, LOST)
-    )
-    parts = []
-    if lands or pending:
-        n_leave = sum(map(len, (lands, pending, blocked, lost)))
-        parts.append(_found_words(n_leave, len(lands), pending, len(answer.nodes)))
-    if blocked:
-        parts.append(f"{names_of(blocked)} {held_words(len(blocked))}")
-    if lost:
-        parts.append(f"{names_of(lost)} {lost_words(len(lost))}")
-    if elsewhere:
-        parts.append(
-            f"{counted(len(elsewhere), 'pod')} elsewhere {'is' if len(elsewhere) == 1 else 'are'} evicted for them"
-        )
-        without = [item for item in elsewhere if item.outcome == PENDING]
-        gone = [item for item in elsewhere if item.outcome == LOST]
-        if without:
-            parts[-1] += f", {len(without):,} of which {finds(len(without))} no other node"
-        if gone:
-            parts[-1] += f", {len(gone):,} of which {lost_words(len(gone))}"
-    if not parts:
-        parts.append("No pod has to move")
-    return f"{'; '.join(parts)}."
-
-
-def _found_words(n_leave: int, n_lands: int, pending: Sequence[Followed], n_nodes: int) -> str:
-    whose = "its" if n_nodes == 1 else "their"
-    later = sum(bool(item.once_deleted) for item in pending)
-    until = f" {until_deleted(n_nodes)}" if later and later == len(pending) else ""
-    if n_leave == 1:
-        one = f"{whose.title()} one pod"
-        return (
-            f"{one}, {pending[0].pod}, finds no other node{until}" if pending else f"{one} finds another node"
-        )
-    if n_lands == n_leave:
-        return f"All {n_leave:,} of {whose} pods find another node"
-    found = f"{n_lands:,} of {whose} {n_leave:,} pods {finds(n_lands)} another node"
-    some = f" ({later:,} only {until_deleted(n_nodes)})" if later and not until else ""
-    return f"{found}, {len(pending):,} {finds(len(pending))} none{until}{some}" if pending else found
-
-
-def until_deleted(n_nodes: int) -> str:
-    """How long a pod waits that the drained nodes keep off, for being domains still."""
-    return "until the node is deleted" if n_nodes == 1 else "until the nodes are deleted"
-
-
-def held_words(number: int) -> str:
-    return "is held up by a budget" if number == 1 else "are held up by a budget"
-
-
-def finds(number: int) -> str:
-    return "finds" if number == 1 else "find"
-
-
 def any_node_verdict(answers: Sequence[TakenAway]) -> str:
     """One sentence for the loss of any one node."""
     n_nodes = len(answers)
@@ -785,28 +741,6 @@ def causes(pods: Sequence[Followed]) -> list[tuple[str, list[Followed]]]:
     """Pods grouped by the reason that they share, the commonest first."""
     counts = Counter(item.reason for item in pods)
     return [(reason, [item for item in pods if item.reason == reason]) for reason, _ in counts.most_common()]
-
-
-def without_label(label: str, nodes: Sequence[str], total: int) -> str:
-    """One sentence for nodes that no loss of a label's value takes away; empty if there are none.
-
-    Examples
-    --------
-    >>> without_label("rack", ["a"], 3)
-    '1 of 3 nodes carries no rack, so no loss takes it away: a.'
-    >>> without_label("rack", ["a", "b", "c", "d"], 9)
-    '4 of 9 nodes carry no rack, so no loss takes them away: a, b, c and 1 more.'
-    """
-    if not nodes:
-        return ""
-    verb, them = ("carry", "them") if len(nodes) > 1 else ("carries", "it")
-    named = first_of(nodes)
-    return f"{len(nodes):,} of {total:,} nodes {verb} no {label}, so no loss takes {them} away: {named}."
-
-
-def names_of(pods: Sequence[Followed]) -> str:
-    """The first few, and how many more."""
-    return first_of([item.pod for item in pods])
 
 
 _Asked = Callable[[Simulation, Fork, PlanQuestion, Report], Answer]

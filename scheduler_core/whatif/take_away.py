@@ -28,7 +28,7 @@ from scheduler_core.objects.policy import PodDisruptionBudget
 from scheduler_core.records import Documented
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
-from scheduler_core.whatif.fixes import owner_words
+from scheduler_core.whatif.fixes import counted, first_of, owner_words
 from scheduler_core.whatif.workloads import alive_pods, in_listed_order, owner_kind
 
 OUTCOMES = ("lands", "pending", "blocked", "lost", "with-node", "ending")
@@ -554,3 +554,86 @@ def _to_leave(simulation: Simulation, nodes: Sequence[str]) -> list[Pod]:
     return [
         pod for pod in alive_pods(simulation) if pod.node_name in gone and owner_kind(pod) not in OF_THE_NODE
     ]
+
+
+# ---- sentences
+
+
+def taken_away_verdict(answer: TakenAway) -> str:
+    """One sentence: how many of the nodes' pods find another node, and what that costs pods of other nodes."""
+    own, elsewhere = answer.own, answer.elsewhere
+    lands, pending, blocked, lost = (
+        [item for item in own if item.outcome == outcome] for outcome in (LANDS, PENDING, BLOCKED, LOST)
+    )
+    parts = []
+    if lands or pending:
+        n_leave = sum(map(len, (lands, pending, blocked, lost)))
+        parts.append(_found_words(n_leave, len(lands), pending, len(answer.nodes)))
+    if blocked:
+        parts.append(f"{names_of(blocked)} {held_words(len(blocked))}")
+    if lost:
+        parts.append(f"{names_of(lost)} {lost_words(len(lost))}")
+    if elsewhere:
+        parts.append(
+            f"{counted(len(elsewhere), 'pod')} elsewhere {'is' if len(elsewhere) == 1 else 'are'} evicted for them"
+        )
+        without = [item for item in elsewhere if item.outcome == PENDING]
+        gone = [item for item in elsewhere if item.outcome == LOST]
+        if without:
+            parts[-1] += f", {len(without):,} of which {finds(len(without))} no other node"
+        if gone:
+            parts[-1] += f", {len(gone):,} of which {lost_words(len(gone))}"
+    if not parts:
+        parts.append("No pod has to move")
+    return f"{'; '.join(parts)}."
+
+
+def _found_words(n_leave: int, n_lands: int, pending: Sequence[Followed], n_nodes: int) -> str:
+    whose = "its" if n_nodes == 1 else "their"
+    later = sum(bool(item.once_deleted) for item in pending)
+    until = f" {until_deleted(n_nodes)}" if later and later == len(pending) else ""
+    if n_leave == 1:
+        one = f"{whose.title()} one pod"
+        return (
+            f"{one}, {pending[0].pod}, finds no other node{until}" if pending else f"{one} finds another node"
+        )
+    if n_lands == n_leave:
+        return f"All {n_leave:,} of {whose} pods find another node"
+    found = f"{n_lands:,} of {whose} {n_leave:,} pods {finds(n_lands)} another node"
+    some = f" ({later:,} only {until_deleted(n_nodes)})" if later and not until else ""
+    return f"{found}, {len(pending):,} {finds(len(pending))} none{until}{some}" if pending else found
+
+
+def until_deleted(n_nodes: int) -> str:
+    """How long a pod waits that the drained nodes keep off, for being domains still."""
+    return "until the node is deleted" if n_nodes == 1 else "until the nodes are deleted"
+
+
+def held_words(number: int) -> str:
+    return "is held up by a budget" if number == 1 else "are held up by a budget"
+
+
+def finds(number: int) -> str:
+    return "finds" if number == 1 else "find"
+
+
+def without_label(label: str, nodes: Sequence[str], total: int) -> str:
+    """One sentence for nodes that no loss of a label's value takes away; empty if there are none.
+
+    Examples
+    --------
+    >>> without_label("rack", ["a"], 3)
+    '1 of 3 nodes carries no rack, so no loss takes it away: a.'
+    >>> without_label("rack", ["a", "b", "c", "d"], 9)
+    '4 of 9 nodes carry no rack, so no loss takes them away: a, b, c and 1 more.'
+    """
+    if not nodes:
+        return ""
+    verb, them = ("carry", "them") if len(nodes) > 1 else ("carries", "it")
+    named = first_of(nodes)
+    return f"{len(nodes):,} of {total:,} nodes {verb} no {label}, so no loss takes {them} away: {named}."
+
+
+def names_of(pods: Sequence[Followed]) -> str:
+    """The first few, and how many more."""
+    return first_of([item.pod for item in pods])
