@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -512,13 +512,12 @@ POOL_LABELS = (
     "node.kubernetes.io/pool",
     "pool",
 )
+"""Labels by which providers and people name a pool, the first that a node has counts."""
 PLACE_LABELS = (INSTANCE_TYPE, *POOL_LABELS, ZONE, "failure-domain.beta.kubernetes.io/zone")
 """What says where and what a node is."""
-"""Labels by which providers and people name a pool, the first that a node has counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class EqualNodes:
+class EqualNodes(NamedTuple):
     """What a node is shown under: its pool, else its instance type, else nothing; and its instance type."""
 
     name: str

@@ -678,7 +678,6 @@ class Pod(ObjectRow):
     cpu_milli = models.BigIntegerField(default=0)
     memory_bytes = models.BigIntegerField(default=0)
     extended = models.JSONField(default=dict)
-    has_extended = models.BooleanField(default=False)
     owner_kind = models.CharField(max_length=63, blank=True, default="")  # the controlling owner
     owner_name = models.CharField(max_length=253, blank=True, default="")
     created_ns = models.BigIntegerField(default=0)
@@ -711,7 +710,6 @@ class Pod(ObjectRow):
             models.Index(fields=["cluster", "phase"], name="pod_phase"),
             # All three, so that the few pods not read yet are found among 60,000 without ANALYZE.
             models.Index(fields=["cluster", "lane", "node_name"], name="pod_lane"),
-            models.Index(fields=["cluster"], name="pod_extended", condition=models.Q(has_extended=True)),
             models.Index(fields=["cluster", "priority"], name="pod_priority"),
             models.Index(fields=["cluster", "owner_kind", "owner_name"], name="pod_owner"),
         ]

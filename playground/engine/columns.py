@@ -1,11 +1,13 @@
 """The typed columns of an object row, read from its manifest as the scheduler reads it."""
 
 import marshal
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from scheduler_core.fork import PLACE_LABELS, EqualNodes, group_of
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME as DEFAULT_SCHEDULER
 from scheduler_core.objects.pod import no_such_profile
@@ -30,6 +32,12 @@ EVENT_TTL_NS: Final = 3600 * 10**9
 """As kube-apiserver's --event-ttl."""
 MOST: Final = 2**47
 """Cap of an amount in a column (140 TB): sums over 60,000 rows stay within 64 bits; manifests keep theirs."""
+
+
+OF_NODE: Final = ("DaemonSet", "Node")
+"""Owners of pods that a node brings with it: daemons and static pods."""
+Shape = tuple[int, int, tuple[tuple[str, int], ...]]
+"""What a pod requests: millicores, bytes, and other resources by name."""
 
 
 def labels_of(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -119,12 +127,72 @@ def pod_columns(
         "cpu_milli": cpu_milli,
         "memory_bytes": memory_bytes,
         "extended": extended,
-        "has_extended": bool(extended),
         "owner_kind": owner.get("kind") or "",
         "owner_name": owner.get("name") or "",
         "created_ns": _time(meta.get("creationTimestamp")),
         "waits_for": why_it_waits(manifest, profiles),
     }
+
+
+def shape_of(cpu_milli: int, memory_bytes: int, extended: Mapping[str, int]) -> Shape:
+    """The shape of a pod with these columns."""
+    return cpu_milli, memory_bytes, tuple(sorted(extended.items()))
+
+
+def usual_shapes(
+    nodes: Iterable[tuple[str, Mapping[str, str]]], asked: Iterable[tuple[str, str, Shape, int]]
+) -> dict[str, Shape]:
+    """The usual shape of pods, the most frequent one, in the pool of each node; the smallest of several.
+
+    Parameters
+    ----------
+    nodes
+        Names and labels.
+    asked
+        Node, kind of the owner (`OF_NODE` do not count), shape, and how many such pods there are.
+    """
+    pools = {name: group_of(labels) for name, labels in nodes}
+    counts: defaultdict[EqualNodes | None, Counter[Shape]] = defaultdict(Counter)
+    for node, owner, shape, n in asked:
+        if owner not in OF_NODE:
+            counts[pools.get(node)][shape] += n
+    usual = {pool: min(shapes, key=lambda shape: (-shapes[shape], shape)) for pool, shapes in counts.items()}
+    return {name: usual[pool] for name, pool in pools.items() if pool in usual}
+
+
+def with_uses(nodes: Iterable[Mapping[str, Any]], pods: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of nodes (`node_columns` with a name) with what pods request of them, and the usual shape of their pool.
+
+    Of their labels those are kept that say where and what they are. A pod counts where it is, or where its place is
+    ``reserved``.
+    """
+    nodes = [*nodes]
+    used: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    asked = []
+    for pod in pods:
+        node = pod["node_name"] or pod.get("reserved")
+        if node and pod["phase"] not in FINISHED:
+            cpu, memory, extended = pod["cpu_milli"], pod["memory_bytes"], pod["extended"]
+            used[node].update({"cpu": cpu, "memory": memory, "pods": 1, **extended})
+            asked.append((node, pod.get("owner_kind", ""), shape_of(cpu, memory, extended), 1))
+    usual = {
+        name: [cpu, memory, dict(others)]
+        for name, (cpu, memory, others) in usual_shapes(
+            ((node["name"], node["labels"]) for node in nodes), asked
+        ).items()
+    }
+    return [
+        {
+            **node,
+            "labels": {key: value for key, value in node["labels"].items() if key in PLACE_LABELS},
+            "used_cpu_milli": (here := used[node["name"]])["cpu"],
+            "used_memory_bytes": here["memory"],
+            "n_pods": here["pods"],
+            "used_extended": {name: here[name] for name in node["extended"]},
+            "usual": usual.get(node["name"]),
+        }
+        for node in nodes
+    ]
 
 
 _ASKING: Final = ("containers", "initContainers", "resources", "overhead")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from playground.engine.batch import collector_paused
-from playground.engine.columns import FINISHED, node_columns, pod_columns
+from playground.engine.columns import FINISHED, node_columns, pod_columns, with_uses
 from scheduler_core.errors import InvalidObject
-from scheduler_core.fork import PLACE_LABELS, group_of
+from scheduler_core.fork import group_of
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.ran import ScenarioRun
@@ -48,16 +48,15 @@ def facts_of_dump(manifests: Sequence[Manifest]) -> dict[str, Any]:
         ``budgets``, ``claimsMissing`` (claims pods name that are not here), ``saidUnschedulable`` (pods for
         which the dump says that a scheduler found no node), ``uses`` (each node with what is requested on it).
     """
-    nodes = {str(m["metadata"]["name"]): node_columns(m) for m in manifests if m["kind"] == "Node"}
+    nodes = [
+        {"name": str(m["metadata"]["name"]), **node_columns(m)} for m in manifests if m["kind"] == "Node"
+    ]
     pods = [(m, pod_columns(m)) for m in manifests if m["kind"] == "Pod"]
     placed = [(m, row) for m, row in pods if row["node_name"] and row["phase"] not in FINISHED]
     waiting = [(m, row) for m, row in pods if not row["node_name"] and row["phase"] not in FINISHED]
     groups = _pending_groups(manifests, waiting)
-    used: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for _, row in placed:
-        amounts = {"cpu": row["cpu_milli"], "memory": row["memory_bytes"], "pods": 1, **row["extended"]}
-        used[row["node_name"]].update(amounts)
-    pools = _pools(nodes, used)
+    uses = with_uses(nodes, (row for _, row in placed))
+    pools = _pools(uses)
     claims = {
         (m["metadata"].get("namespace", "default"), m["metadata"]["name"])
         for m in manifests
@@ -73,20 +72,12 @@ def facts_of_dump(manifests: Sequence[Manifest]) -> dict[str, Any]:
         "moreGroups": max(0, len(groups) - MOST_GROUPS),
         "pools": pools[:MOST_GROUPS],
         "morePools": max(0, len(pools) - MOST_GROUPS),
-        "zones": dict(sorted(Counter(row["zone"] for row in nodes.values()).items())),
+        "zones": dict(sorted(Counter(row["zone"] for row in nodes).items())),
         "budgets": sum(m["kind"] == "PodDisruptionBudget" for m in manifests),
         "claimsMissing": len(wanted - claims),
         "saidUnschedulable": [key_of(m) for m, _ in waiting if _is_said_unschedulable(m)],
-        "uses": [_use(name, row, used[name]) for name, row in nodes.items()],
+        "uses": uses,
     }
-
-
-def _use(name: str, row: Mapping[str, Any], used: Counter[str]) -> dict[str, Any]:
-    """A node and what is requested on it, by columns; of its labels those that say where and what it is."""
-    extended = {resource: used[resource] for resource in row["extended"]}
-    labels = {key: value for key, value in row["labels"].items() if key in PLACE_LABELS}
-    sums = {"used_cpu_milli": used["cpu"], "used_memory_bytes": used["memory"], "n_pods": used["pods"]}
-    return {"name": name, **row, "labels": labels, **sums, "used_extended": extended}
 
 
 def _is_said_unschedulable(pod: Manifest) -> bool:
@@ -166,12 +157,10 @@ def _top_owner(
     return deployment_behind(kind, name, row["labels"])
 
 
-def _pools(
-    nodes: Mapping[str, Mapping[str, Any]], used: defaultdict[str, Counter[str]]
-) -> list[dict[str, Any]]:
+def _pools(uses: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Nodes by pool and instance type, the largest first. Amounts in millicores, bytes and counts."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for name, row in nodes.items():
+    for row in uses:
         of = group_of(row["labels"])
         pool = found.setdefault(
             (of.name, of.shape),
@@ -194,7 +183,14 @@ def _pools(
                 **row["extended"],
             }
         )
-        pool["used"].update(used[name])
+        pool["used"].update(
+            {
+                "cpu": row["used_cpu_milli"],
+                "memory": row["used_memory_bytes"],
+                "pods": row["n_pods"],
+                **row["used_extended"],
+            }
+        )
     made = [{**pool, **{key: dict(pool[key]) for key in ("zones", "has", "used")}} for pool in found.values()]
     return sorted(made, key=lambda one: (-one["nodes"], one["pool"], one["type"]))
 

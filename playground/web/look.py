@@ -9,21 +9,21 @@ cell is a histogram that opens.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from playground.clusters.board.nodes import NodeUse, PodUse, Shape
+from playground.clusters.board.nodes import NodeUse, PodUse
 from playground.engine.columns import ZONE_LABELS
 from playground.web import amounts
 from playground.web.amounts import resource_words
 from playground.web.looks import PriorityScale, View
-from scheduler_core.fork import group_of
+from scheduler_core.fork import INSTANCE_TYPE, group_of
 from scheduler_core.objects.prices import shipped_prices
 
-TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
+_NEW: Final = "new"
+"""The instance type of nodes that a fix adds."""
 
 
 class LookForm(NamedTuple):
@@ -48,7 +48,9 @@ BINS: Final = 10
 _EDGE, _NAME_ROW, _LETTER = 2, 13, 6.4
 _DEVICE_SHARE: Final = 0.8
 """Of the price of a node with devices; cpu and memory are the rest, each half."""
-_WITHOUT_DEVICES: Final = 0.5
+_UNITS: Final[Mapping[str, tuple[int, str]]] = {"cpu": (1000, ""), "memory": (amounts.GIB, " Gi")}
+_PLAIN: Final = ("cpu", "memory", "pods")
+"""What every node has bars of; then come those of its devices."""
 
 
 class Bar(NamedTuple):
@@ -87,6 +89,12 @@ class PoolRow:
     def boxes(self) -> list[Box]:
         return [box for members in self.zones.values() for box in members]
 
+    def place(self) -> tuple[bool, bool, float, str, str]:
+        """New nodes last, before them pools that are kept for others; of the others what costs most first."""
+        boxes = self.boxes
+        is_new, is_kept = self.name == _NEW, bool(taint_words(boxes[0].use.taints))
+        return is_new, is_kept, -sum(box.price or 0.0 for box in boxes), self.name, self.shape
+
 
 @dataclass(frozen=True, slots=True)
 class Marks:
@@ -107,31 +115,20 @@ class Marks:
 NO_MARKS: Final = Marks()
 
 
-def shapes_of(pods: Mapping[str, Iterable[PodUse]]) -> dict[str, Counter[Shape]]:
-    """What pods on each node request; pods that a node brings with it are left out."""
-    return {
-        node: Counter(
-            (pod.cpu_milli, pod.memory_bytes, tuple(sorted(pod.extended.items())))
-            for pod in members
-            if not pod.is_of_node
-        )
-        for node, members in pods.items()
-    }
-
-
 def view_landing(uses: Sequence[NodeUse], lands: Collection[str]) -> View:
     """The nodes, with those on which pods land, new ones last."""
     new = sorted({*lands} - {use.name for use in uses})
-    made = [NodeUse(name, {TYPE_LABEL: "new"}, [], False, True, 1000, 0, 0, {}, 0, 0, 0, {}) for name in new]
+    made = [
+        NodeUse(name, {INSTANCE_TYPE: _NEW}, [], False, True, 1000, 0, 0, {}, 0, 0, 0, {}) for name in new
+    ]
     return view_look([*uses, *made], marks=Marks(lands, new))
 
 
 def view_look(
     uses: Sequence[NodeUse],
-    pods: Mapping[str, Sequence[PodUse]] = MappingProxyType({}),
+    pods: Mapping[str, Sequence[PodUse]] | None = None,
     scale: PriorityScale | None = None,
     *,
-    shapes: Mapping[str, Counter[Shape]] | None = None,
     group_by: str = "",
     opened: str = "",
     marks: Marks = NO_MARKS,
@@ -142,9 +139,7 @@ def view_look(
     Parameters
     ----------
     pods
-        On each node, where they are drawn: of up to 200 nodes.
-    shapes
-        `shapes_of` all pods, where `pods` are not all of them.
+        On each node, where they are drawn; None = of no node, so that few nodes are small, too.
     group_by
         A label whose values are the rows; empty = pools and instance types, ``none`` = all in one.
     opened
@@ -159,25 +154,21 @@ def view_look(
         `stranded`: its price, of how much, and how many nodes have no price.
     """
     scale = PriorityScale(()) if scale is None else scale
-    shapes = shapes_of(pods) if shapes is None else shapes
     rows = _rows(uses, group_by)
     zoned = [row for row in rows if any(row.zones)] or rows
     zones = sorted({zone for row in zoned for zone in row.zones}, key=lambda zone: (not zone, zone))
-    for row in rows:
-        _strand(row, shapes)
-    rows.sort(key=_in_order)
-    form = next((form for form in FORMS if len(uses) <= form.most), None)
+    rows.sort(key=PoolRow.place)
+    form = next((form for form in FORMS[pods is None :] if len(uses) <= form.most), None)
     widest = _binding(uses)
     whole = [use.amounts(widest)[1] for use in uses if use.name not in marks.new]
     unit = (form or FORMS[-1]).width / (median(whole) or 1) if whole else 1
     drawn = [
-        _view_row(place, row, zones, form, _Drawing(pods, scale, unit, widest, marks, by_name), opened)
+        _view_row(place, row, zones, form, _Drawing(pods or {}, scale, unit, widest, marks, by_name), opened)
         for place, row in enumerate(rows)
     ]
     boxes = [box for row in rows for box in row.boxes]
     return {
         "form": form.name if form else "bins",
-        "n_nodes": len(uses),
         "zones": [
             _view_zone(zone, [box for row in rows for box in row.zones.get(zone, ())]) for zone in zones
         ],
@@ -190,9 +181,7 @@ def view_look(
         "n_cordoned": sum(use.unschedulable for use in uses),
         "n_lands": sum(use.name in marks.lands for use in uses),
         "n_new": len(marks.new),
-        "picked": bool(marks.fits),
-        "counts": Counter(letter for letter, _ in marks.fits.values()),
-        "legend": scale.legend() if pods and form is not None and form.name != "rows" else (),
+        "legend": scale.legend() if pods else (),
     }
 
 
@@ -213,18 +202,25 @@ def _rows(uses: Sequence[NodeUse], group_by: str) -> list[PoolRow]:
 
 
 def _box(use: NodeUse, price: float | None) -> Box:
-    bars = [
-        Bar("cpu", use.used_cpu_milli, use.cpu_milli),
-        Bar("memory", use.used_memory_bytes, use.memory_bytes),
-        Bar("pods", use.n_pods, use.max_pods),
-        *(
-            Bar(name, use.used_extended.get(name, 0), has)
-            for name, has in sorted(use.extended.items())
-            if has and is_device(name)
-        ),
-    ]
+    """The bars of a node. Room is stranded where no pod of the usual shape fits, through no fault of its resource."""
+    devices = sorted(name for name, has in use.extended.items() if has and is_device(name))
+    bars = [Bar(name, *use.amounts(name)) for name in (*_PLAIN, *devices)]
     shares = [bar.share for bar in bars]
-    return Box(use, bars, shares.index(max(shares)), price)
+    box = Box(use, bars, shares.index(max(shares)), price)
+    if use.usual is None:
+        return box
+    cpu, memory, others = use.usual
+    asks = {"cpu": cpu, "memory": memory, "pods": 1, **dict(others)}
+    has_room = [bar.has - bar.used >= asks.get(bar.resource, 0) for bar in bars]
+    if all(has_room):
+        return box
+    half = (1 - _DEVICE_SHARE if devices else 1) / 2
+    for place, bar in enumerate(bars):
+        if has_room[place] and bar.has > bar.used and bar.resource != "pods":
+            bars[place] = bar._replace(stranded=bar.has - bar.used)
+            part = half if bar.resource in _PLAIN else _DEVICE_SHARE / len(devices)
+            box.stranded += (price or 0.0) * part * bars[place].stranded / bar.has
+    return box
 
 
 def is_device(resource: str) -> bool:
@@ -239,43 +235,6 @@ def _binding(uses: Sequence[NodeUse]) -> str:
         for name in ("cpu", "memory")
     )
     return "memory" if memory > cpu else "cpu"
-
-
-def _strand(row: PoolRow, shapes: Mapping[str, Counter[Shape]]) -> None:
-    """Say of each node what is stranded: no pod of the row's usual shape fits, and it is not this resource's fault."""
-    counts: Counter[Shape] = Counter()
-    for box in row.boxes:
-        counts.update(shapes.get(box.use.name, ()))
-    if not counts:
-        return
-    usual = min(counts, key=lambda shape: (-counts[shape], shape))
-    asks = {"cpu": usual[0], "memory": usual[1], "pods": 1, **dict(usual[2])}
-    for box in row.boxes:
-        has_room = [bar.has - bar.used >= asks.get(bar.resource, 0) for bar in box.bars]
-        if all(has_room):
-            continue
-        box.bars = [
-            bar._replace(stranded=max(0, bar.has - bar.used))
-            if room and bar.has and bar.resource != "pods"
-            else bar
-            for bar, room in zip(box.bars, has_room, strict=True)
-        ]
-        has_devices = len(box.bars) > 3
-        for bar in box.bars:
-            part = (1 - _DEVICE_SHARE) / 2 if has_devices else _WITHOUT_DEVICES
-            part = part if bar.resource in ("cpu", "memory") else _DEVICE_SHARE / (len(box.bars) - 3 or 1)
-            box.stranded += (box.price or 0.0) * part * bar.stranded / (bar.has or 1)
-
-
-def _in_order(row: PoolRow) -> tuple[bool, float, str, str]:
-    """Pools that are kept for others last; of the others what costs most first."""
-    first = row.boxes[0]
-    return (
-        bool(taint_words(first.use.taints)),
-        -sum(box.price or 0.0 for box in row.boxes),
-        row.name,
-        row.shape,
-    )
 
 
 def taint_words(taints: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -294,18 +253,21 @@ def taint_words(taints: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def amount(resource: str, value: int) -> str:
     """An amount of a resource, without its name: whole ones from a hundred on."""
-    unit = {"cpu": 1000, "memory": amounts.GIB}.get(resource, 1)
-    if value >= 100 * unit:
+    unit, _ = _UNITS.get(resource, (1, ""))
+    if value >= 100 * unit or unit == 1:
         return f"{value / unit:,.0f}"
-    if resource == "cpu":
-        return amounts.cores(value)
-    return amounts.gib(value) if resource == "memory" else f"{value:,}"
+    return amounts.cores(value) if resource == "cpu" else amounts.gib(value)
 
 
-def of_words(resource: str, used: int, has: int) -> str:
-    """``CPU 7.5 of 11``."""
-    unit = " Gi" if resource == "memory" else ""
-    return f"{resource_words(resource)} {amount(resource, used)} of {amount(resource, has)}{unit}"
+def _with_unit(resource: str, *values: int) -> str:
+    """``7.5 of 11``, ``8 Gi``."""
+    _, unit = _UNITS.get(resource, (1, ""))
+    return f"{' of '.join(amount(resource, value) for value in values)}{unit}"
+
+
+def _of_words(resource: str, *values: int) -> str:
+    """``7.5 of 11 CPU``, ``8 Gi memory``."""
+    return f"{_with_unit(resource, *values)} {resource_words(resource)}"
 
 
 def _money(price: float) -> str:
@@ -313,29 +275,24 @@ def _money(price: float) -> str:
 
 
 def _sums(boxes: Sequence[Box]) -> list[View]:
-    totals: dict[str, list[int]] = {}
-    most: Counter[str] = Counter()
+    by_resource: dict[str, list[Bar]] = {}
     for box in boxes:
         for bar in box.bars:
-            total = totals.setdefault(bar.resource, [0, 0, 0])
-            total[0] += bar.used
-            total[1] += bar.has
-            total[2] += bar.stranded
-            most[bar.resource] = max(most[bar.resource], bar.has - bar.used)
+            by_resource.setdefault(bar.resource, []).append(bar)
     found = []
-    for resource, (used, has, stranded) in totals.items():
-        free, unit = max(0, has - used), " Gi" if resource == "memory" else ""
-        rest = f"of it {amount(resource, stranded)}{unit} stranded" if stranded else "none stranded"
-        if resource not in ("cpu", "memory", "pods"):
-            rest = f"at most {most[resource]:,} on one node"
+    for name, bars in by_resource.items():
+        used, has, stranded = (sum(of) for of in zip(*(bar[1:] for bar in bars), strict=True))
+        rest = f"of it {_with_unit(name, stranded)} stranded" if stranded else "none stranded"
+        if name not in _PLAIN:
+            rest = f"at most {max(bar.has - bar.used for bar in bars):,} on one node"
         share = round(min(100.0, 100 * used / has), 1) if has else 0
         found.append(
             {
-                "name": resource_words(resource),
-                "of": f"{amount(resource, used)} of {amount(resource, has)}{unit}",
+                "name": resource_words(name),
+                "of": _with_unit(name, used, has),
                 "share": share,
                 "stranded": round(min(100.0 - share, 100 * stranded / has), 1) if has else 0,
-                "free": f"{amount(resource, free)}{unit} free, {rest}",
+                "free": f"{_with_unit(name, max(0, has - used))} free, {rest}",
             }
         )
     return found
@@ -360,21 +317,18 @@ def _binds(resource: str) -> str:
 
 
 def _headline(rows: Sequence[PoolRow]) -> str:
-    """Which resource binds in which pools: ``memory binds in web and db, CPU in general``."""
+    """Which resource binds in which pools: ``Memory binds in web and db; CPU in general.``"""
     pools: dict[str, dict[str, None]] = {}
     for row in rows:
         if counts := _binds_on(row.boxes):
             pools.setdefault(counts.most_common(1)[0][0], {})[row.name] = None
-    if len(rows) == 1:
-        return "".join(f"{_binds(resource)[:1].upper()}{_binds(resource)[1:]}." for resource in pools)
     words: list[str] = []
     for resource, names in pools.items():
-        shown = [*names][:3]
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        listed = (
-            " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if not more else ", ".join(shown)
-        )
-        words.append(f"{resource_words(resource) if words else _binds(resource)} in {listed}{more}")
+        shown, last = [*names][:3], f"{len(names) - 3} more"
+        if len(names) <= 3:
+            last = shown.pop()
+        there = f" in {', '.join(shown)}{' and ' if shown else ''}{last}" if len(rows) > 1 else ""
+        words.append(f"{resource_words(resource) if words else _binds(resource)}{there}")
     said = "; ".join(words)
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
@@ -472,105 +426,98 @@ def _bins(members: Sequence[Box]) -> View:
 
 def _view_node(box: Box, form: LookForm, how: _Drawing) -> View:
     use, marks = box.use, how.marks
-    has = use.amounts(how.widest)[1]
-    width = max(LEAST_WIDTH, min(MOST_WIDTH, round(has * how.unit)))
+    width = max(LEAST_WIDTH, min(MOST_WIDTH, round(use.amounts(how.widest)[1] * how.unit)))
     is_named = form.name != "rows" and width >= NAMED_WIDTH
-    y, inner, gap = (_NAME_ROW if is_named else _EDGE), width - 2 * _EDGE, 1 if form.name == "rows" else 2
-    paths: dict[str, list[str]] = {"bg": []}
+    y, gap = (_NAME_ROW if is_named else _EDGE), 1 if form.name == "rows" else 2
     pods = how.pods.get(use.name, ())
-    boxes = {} if form.name != "boxes" else {i: _Pieces([], None) for i in range(len(pods))}
+    paths, boxes = {"bg": ""}, [_PodBox() for _ in pods] if form.name == "boxes" else []
     for place, bar in enumerate(box.bars):
         height = form.thick if place == box.binds else form.thin
-        paths["bg"].append(_rect(_EDGE, y, inner, height))
-        end = _draw_bar(bar, y, height, inner, pods, how, paths, boxes)
-        if bar.stranded:
-            paths.setdefault("str", []).append(_rect(end, y, _EDGE + inner - end, height))
+        _draw_bar(bar, _Strip(y, height, width - 2 * _EDGE), pods, how.scale, paths, boxes)
         y += height + gap
     letter, why = marks.fits.get(use.name, ("", 0))
     state = {"f": " fits", "p": " evicts", "n": " out"}.get(letter, "")
+    says, tail = _says(box, marks, letter, why), amounts.name_parts(use.name).tail
     return {
         "name": use.name,
-        "tail": amounts.name_parts(use.name).tail if is_named else "",
+        "tail": tail if is_named else "",
         "css": f"{_css(use, marks)}{state}",
-        "label": f"{amounts.name_parts(use.name).tail}: {(says := _says(box, marks, letter, why))}",
+        "label": f"{tail}: {says}",
         "says": says,
         "width": width,
         "height": y - gap + _EDGE,
-        "paths": [(css, "".join(parts)) for css, parts in paths.items() if parts],
-        "pods": [_view_pod(pods[i], piece, how.scale) for i, piece in boxes.items() if piece.parts],
+        "paths": [(css, path) for css, path in paths.items() if path],
+        "pods": [
+            _view_pod(pod, drawn, how.scale) for pod, drawn in zip(pods, boxes, strict=False) if drawn.path
+        ],
     }
 
 
-class _Pieces(NamedTuple):
-    """What a pod has of the bars of its node: rectangles, and where its name has room."""
+@dataclass(slots=True)
+class _PodBox:
+    """What a pod has of the bars of its node, and where its name has room for how many letters."""
 
-    parts: list[str]
-    name_at: tuple[float, float, int] | None
+    path: str = ""
+    name_at: tuple[float, float, int] = (0, 0, 0)
+
+
+class _Strip(NamedTuple):
+    """Where a bar is drawn."""
+
+    y: int
+    height: int
+    width: int
+
+    def piece(self, x: float, width: float) -> str:
+        """The path of a part of the bar."""
+        x, width = round(x, 1), round(width, 1)
+        return f"M{x:g} {self.y}h{width:g}v{self.height}H{x:g}z"
 
 
 def _draw_bar(
     bar: Bar,
-    y: float,
-    height: int,
-    inner: int,
+    at: _Strip,
     pods: Sequence[PodUse],
-    how: _Drawing,
-    paths: dict[str, list[str]],
-    boxes: dict[int, _Pieces],
-) -> float:
-    """Stack what is requested: a box a pod, a piece a priority class, or one piece; where it ends."""
-    x, end = float(_EDGE), float(_EDGE + inner)
-    if not bar.has:
-        return x
-    per = inner / bar.has
-    if not pods:
-        taken = min(inner, bar.used * per)
-        if taken > 0.2:
-            paths.setdefault("u", []).append(_rect(x, y, taken, height))
-        return x + taken
-    by_class: dict[str, float] = {}
-    asks = _ASKS.get(bar.resource) or (lambda pod: pod.extended.get(bar.resource, 0))
-    for i, pod in enumerate(pods):
-        width = asks(pod) * per
-        if not width or pod.nominated:
-            if width and i in boxes:
-                boxes[i].parts.append(_rect(max(_EDGE, end - width), y, min(width, inner), height))
-            continue
-        if i not in boxes:
-            css = how.scale.mark(pod.priority, pod.priority_class).css
-            by_class[css] = by_class.get(css, 0.0) + width
-        elif x < end:
+    scale: PriorityScale,
+    paths: dict[str, str],
+    boxes: Sequence[_PodBox],
+) -> None:
+    """Stack what is requested: a box a pod, a piece a priority class, or one piece; then what is stranded."""
+    x, end = float(_EDGE), float(_EDGE + at.width)
+    paths["bg"] += at.piece(x, at.width)
+    per = at.width / bar.has if bar.has else 0.0
+    for pod, drawn in zip(pods, boxes, strict=False):
+        width = min(pod.amount(bar.resource) * per, at.width)
+        if width and pod.nominated:
+            drawn.path += at.piece(end - width, width)
+        elif width and x < end:
             width = min(width, end - x)
-            boxes[i].parts.append(_rect(x, y, max(0.4, width - (0.8 if width > 2 else 0)), height))
+            drawn.path += at.piece(x, max(0.4, width - (0.8 if width > 2 else 0)))
             room = int((width - 5) / _LETTER)
-            if room >= 3 and height >= 12 and boxes[i].name_at is None:
-                boxes[i] = boxes[i]._replace(name_at=(x + 3, y + height / 2, room))
+            if room >= 3 and at.height >= 12 and not drawn.name_at[2]:
+                drawn.name_at = (x + 3, at.y + at.height / 2, room)
             x += width
-    for css, width in by_class.items():
-        width = min(width, end - x)
+    by_class: Counter[str] = Counter()
+    if not pods:
+        by_class["u"] = bar.used
+    elif not boxes:
+        for pod in pods:
+            if not pod.nominated:
+                by_class[scale.mark(pod.priority, pod.priority_class).css] += pod.amount(bar.resource)
+    for css, used in by_class.items():
+        width = min(used * per, end - x)
         if width > 0.2:
-            paths.setdefault(css, []).append(_rect(x, y, width, height))
+            paths[css] = paths.get(css, "") + at.piece(x, width)
             x += width
-    return x
+    if bar.stranded:
+        paths["str"] = paths.get("str", "") + at.piece(x, end - x)
 
 
-_ASKS: Final[Mapping[str, Callable[[PodUse], int]]] = {
-    "cpu": lambda pod: pod.cpu_milli,
-    "memory": lambda pod: pod.memory_bytes,
-    "pods": lambda pod: 1,
-}
-
-
-def _rect(x: float, y: float, width: float, height: float) -> str:
-    x, width = round(x, 1), round(width, 1)
-    return f"M{x:g} {y:g}h{width:g}v{height:g}H{x:g}z"
-
-
-def _view_pod(pod: PodUse, pieces: _Pieces, scale: PriorityScale) -> View:
+def _view_pod(pod: PodUse, drawn: _PodBox, scale: PriorityScale) -> View:
     mark = scale.mark(pod.priority, pod.priority_class)
-    x, y, room = pieces.name_at or (0.0, 0.0, 0)
+    x, y, room = drawn.name_at
     return {
-        "path": "".join(pieces.parts),
+        "path": drawn.path,
         "css": "ghost" if pod.nominated else mark.css,
         "over": "hatch" if pod.terminating else "dots" if pod.reserved else "",
         "title": pod_words(pod, mark.title),
@@ -606,29 +553,26 @@ def _css(use: NodeUse, marks: Marks) -> str:
 
 def _says(box: Box, marks: Marks, letter: str, why: int) -> str:
     use = box.use
-    words = [of_words(bar.resource, bar.used, bar.has) for bar in box.bars if bar.has]
-    said = ", ".join(words)
+    said = [
+        ", ".join(
+            f"{resource_words(bar.resource)} {_with_unit(bar.resource, bar.used, bar.has)}"
+            for bar in box.bars
+            if bar.has
+        )
+    ]
     if box.bars[box.binds].used:
-        said += f"; {_binds(box.bars[box.binds].resource)}"
-    for bar in box.bars:
-        if bar.stranded:
-            unit = " Gi" if bar.resource == "memory" else ""
-            said += f"; {amount(bar.resource, bar.stranded)}{unit} {resource_words(bar.resource)} stranded"
+        said.append(_binds(box.bars[box.binds].resource))
+    said += [f"{_of_words(bar.resource, bar.stranded)} stranded" for bar in box.bars if bar.stranded]
     if use.state != "ready":
-        said += f"; {use.state}"
+        said.append(use.state)
     if use.overcommitted:
-        said += f"; overcommitted: {use.overcommitted}"
+        said.append(f"overcommitted: {use.overcommitted}")
     if taints := taint_words(use.taints):
-        said += f"; {', '.join(taints)}"
+        said.append(", ".join(taints))
     if use.name in marks.lands:
-        said += "; new" if use.name in marks.new else "; takes pods"
-    if letter == "p":
-        said += ". Fits only by preemption"
-    elif letter == "f":
-        said += ". Fits"
-    elif letter:
-        said += f". {_refused(marks.reasons[why], [box])}"
-    return said
+        said.append("new" if use.name in marks.new else "takes pods")
+    answer = {"": "", "p": ". Fits only by preemption", "f": ". Fits"}.get(letter)
+    return "; ".join(said) + (f". {_refused(marks.reasons[why], [box])}" if answer is None else answer)
 
 
 # ---- what nodes say of a picked pod
@@ -669,12 +613,10 @@ def _refused(reason: Mapping[str, Any], boxes: Sequence[Box]) -> str:
         return _WORDS.get(kind, f"refused by {reason['plugin']}" if reason["plugin"] else "refused")
     if resource == "pods":
         return "as many pods as they may have"
-    amounts_of = [box.use.amounts(resource) for box in boxes]
-    unit = f"{' Gi' if resource == 'memory' else ''} {resource_words(resource)}"
-    asked = amount(resource, reason["asked"])
-    if not any(has for _, has in amounts_of):
+    there = [box.use.amounts(resource) for box in boxes]
+    if not any(has for _, has in there):
         return f"no {resource_words(resource)}"
     if kind == "small":
-        return f"too small: {amount(resource, max(has for _, has in amounts_of))} of {asked}{unit} in all"
-    most = amount(resource, max(0, *(has - used for used, has in amounts_of)))
-    return f"too full: {most} of {asked}{unit} free at most"
+        return f"too small: {_of_words(resource, max(has for _, has in there), reason['asked'])} in all"
+    most = max(0, *(has - used for used, has in there))
+    return f"too full: {_of_words(resource, most, reason['asked'])} free at most"

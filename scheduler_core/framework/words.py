@@ -85,14 +85,12 @@ def headline(told: CycleFacts) -> str:
 def placed(told: CycleFacts) -> str:
     """Of a pod that got a node: which, and what spoke for it."""
     if told.n_feasible == 1:
-        only = "the only node" if told.n_nodes == 1 else f"the only feasible node of {told.n_nodes}"
+        only = "the only node" if told.n_nodes == 1 else f"the only feasible node of {told.n_nodes:,}"
         return f"{told.node}: {only}"
-    best = f"{told.best_total} points" if told.best_total is not None else "highest score"
+    best = f"{told.best_total:,} points" if told.best_total is not None else "highest score"
     if told.n_tied:
-        return (
-            f"{told.node}: drawn among {told.n_tied} nodes that tie with {best}, {told.n_feasible} feasible"
-        )
-    return f"{told.node}: highest of {told.n_feasible} feasible nodes, {best}"
+        return f"{told.node}: drawn among {told.n_tied:,} nodes that tie with {best}, {told.n_feasible:,} feasible"
+    return f"{told.node}: highest of {told.n_feasible:,} feasible nodes, {best}"
 
 
 def _unplaced(told: CycleFacts) -> str:

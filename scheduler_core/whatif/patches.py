@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
@@ -94,14 +94,18 @@ def _written(manifest: Mapping[str, Any], before: Before) -> Iterator[str]:
 
 
 def lines_of(change: Mapping[str, Any], before: Before) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Lines of manifests that go, and that come, with a change: those of what it writes, and pods that go."""
+    """Lines of manifests that go, and that come, with a change: those of what it writes, and pods that go.
+
+    Of several objects of a kind their number.
+    """
     removed: dict[str, None] = {}
     added: dict[str, None] = {}
+    made: dict[str, list[str]] = {}
     for manifest in change.get("write", ()):
         kind, meta = manifest["kind"], manifest["metadata"]
         old = before(kind, meta.get("namespace") or "", meta["name"])
         if old is None:
-            added[f"kind: {kind}, name: {meta['name']}"] = None
+            made.setdefault(kind, []).append(f"name: {meta['name']}")
             continue
         for path, was, now in _differences(dict(without_given(old)), dict(manifest), ()):
             name = next((str(key) for key in reversed(path) if isinstance(key, str)), "")
@@ -114,10 +118,14 @@ def lines_of(change: Mapping[str, Any], before: Before) -> tuple[tuple[str, ...]
                     f"{name}: {inline(one)}": None for one in new if one is not _NONE and one not in gone
                 }
     moves = [key for key, _ in change.get("move", ())]
-    for key in (*change.get("delete", ()), *change.get("reject", ()), *moves):
-        namespace, _, name = key.partition("/")
-        removed[f"kind: Pod, name: {name}, namespace: {namespace}"] = None
-    return tuple(removed)[:_SHOWN], tuple(added)[:_SHOWN]
+    going = [key.partition("/") for key in (*change.get("delete", ()), *change.get("reject", ()), *moves)]
+    pods = {"Pod": [f"name: {name}, namespace: {namespace}" for namespace, _, name in going]} if going else {}
+    return (*_of_kinds(pods), *removed)[:_SHOWN], (*_of_kinds(made), *added)[:_SHOWN]
+
+
+def _of_kinds(names: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for kind, of in names.items():
+        yield f"kind: {kind}, {of[0]}" if len(of) == 1 else f"{len(of):,} × kind: {kind}"
 
 
 def inline(value: Any) -> str:

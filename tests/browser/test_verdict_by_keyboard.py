@@ -49,7 +49,7 @@ def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, work
     said = page.locator("h2#verdict")
     expect(said).to_be_visible()
     words = said.inner_text()
-    tab_to(page, page.get_by_role("button", name="Share this verdict"))
+    tab_to(page, page.get_by_role("button", name="Share this answer"))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/v/\w+/$"))
     expect(page.get_by_role("heading", level=1)).to_have_text(words)

@@ -60,7 +60,7 @@ def test_every_object_of_a_text_is_created_and_what_is_ignored_is_named() -> Non
     assert "no CustomResourceDefinition" in result.ignored[0].reason
     pod = Pod.objects.get()
     assert (pod.namespace, pod.phase, pod.priority, pod.cpu_milli) == ("shop", "Pending", 1000, 500)
-    assert (pod.memory_bytes, pod.extended, pod.has_extended) == (2**30, {"example.com/gpu": 2}, True)
+    assert (pod.memory_bytes, pod.extended) == (2**30, {"example.com/gpu": 2})
     assert pod.created_ns == START_NS
     node = Node.objects.get()
     assert (node.zone, node.unschedulable, node.cpu_milli, node.max_pods) == ("a", True, 4000, 110)

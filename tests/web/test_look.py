@@ -10,13 +10,12 @@ import pytest
 from django.test import Client
 
 from playground.clusters.board.nodes import NodeUse, PodUse
+from playground.engine.columns import with_uses
 from playground.web.look import FORMS, Marks, view_landing, view_look
 from playground.web.looks import PriorityScale
 from tests.browser.test_real_clusters import load
 
 GI = 1024**3
-BUSY = 1.5
-"""How much longer it takes while other tests have the other half of a core."""
 PLACE = {"topology.kubernetes.io/zone": "a", "node.kubernetes.io/instance-type": "m6i.xlarge"}
 
 
@@ -25,8 +24,8 @@ def use(name: str, cpu: int, memory: int, n_pods: int, **said: Any) -> NodeUse:
     return known._replace(**said)
 
 
-def pod(name: str, node: str, cpu: int = 1000, memory: int = 2, kind: str = "ReplicaSet") -> PodUse:
-    return PodUse("d", name, node, 0, "", cpu, memory * GI, {}, False, False, "", "Running", kind)
+def pod(name: str, node: str, cpu: int = 1000, memory: int = 2) -> PodUse:
+    return PodUse("d", name, node, 0, "", cpu, memory * GI, {}, False, False, "", "Running")
 
 
 def nodes_of(look: dict[str, Any]) -> dict[str, Any]:
@@ -34,13 +33,13 @@ def nodes_of(look: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_room_is_stranded_where_no_usual_pod_fits_and_another_resource_is_out() -> None:
-    """A DaemonSet's pod is on every node, and no usual one; a price is half the cpu's, half the memory's."""
-    uses = [use("full", 4000, 8, 4), use("free", 1000, 2, 1), use("many", 0, 0, 10)]
-    pods = {
-        one.name: [pod(f"p{i}", one.name) for i in range(one.n_pods)]
-        + [pod("agent", one.name, 10, 0, "DaemonSet")] * 9
-        for one in uses
-    }
+    """A price is half the cpu's, half the memory's; also where pods land it is seen what is stranded."""
+    usual = (1000, 2 * GI, ())
+    uses = [
+        use("full", 4000, 8, 4, usual=usual), use("free", 1000, 2, 1, usual=usual), use("many", 0, 0, 10, usual=usual)
+    ]  # fmt: skip
+    pods = {one.name: [pod(f"p{i}", one.name) for i in range(one.n_pods)] for one in uses}
+    assert view_landing(uses, {"free"})["stranded"]["n_nodes"] == 2
     look = view_look(uses, pods, PriorityScale(()))
     found = nodes_of(look)
     assert "8 Gi memory stranded" in found["full"]["label"] and "CPU stranded" not in found["full"]["label"]
@@ -53,9 +52,27 @@ def test_room_is_stranded_where_no_usual_pod_fits_and_another_resource_is_out() 
     assert [css for css, _ in found["full"]["paths"]] == ["bg", "str"]
 
 
+def test_a_daemon_is_no_usual_pod_and_each_pool_has_its_usual_one() -> None:
+    nodes = [
+        {"name": name, "labels": {"pool": name[0], "other": "x"}, "extended": {"gpu": 1}}
+        for name in ("a1", "a2", "b1")
+    ]
+    daemons = [("a1", "DaemonSet", 10)] * 9
+    asked = {"memory_bytes": GI, "extended": {"gpu": 1}, "phase": "Running"}
+    rows = [
+        {"node_name": node, "owner_kind": owner, "cpu_milli": cpu, **asked}
+        for node, owner, cpu in (*daemons, ("a1", "Job", 2), ("a2", "Job", 2), ("a2", "Job", 1))
+    ]  # fmt: skip
+    waiting = rows[0] | {"node_name": "", "reserved": "a2", "cpu_milli": 5}
+    found = with_uses(nodes, [*rows, waiting, waiting | {"phase": "Failed"}])
+    assert [one["usual"] for one in found] == [[2, GI, {"gpu": 1}]] * 2 + [None]
+    assert [(one["used_cpu_milli"], one["n_pods"]) for one in found] == [(92, 10), (8, 3), (0, 0)]
+    assert found[1]["labels"] == {"pool": "a"} and found[1]["used_extended"] == {"gpu": 3}
+
+
 def test_the_form_follows_the_number_of_nodes_and_pools_that_are_kept_for_others_come_last() -> None:
     for form in FORMS:
-        look = view_look([use(f"n{i}", 100 * (i % 9), 1, 1) for i in range(form.most)])
+        look = view_look([use(f"n{i}", 100 * (i % 9), 1, 1) for i in range(form.most)], {})
         assert look["form"] == form.name and len(nodes_of(look)) == form.most
     large = [use(f"n{i}", 3900 if i % 4 else 100, 1, 1) for i in range(1001)]
     [cell] = view_look(large)["pools"][0]["cells"]
@@ -73,7 +90,7 @@ def test_the_form_follows_the_number_of_nodes_and_pools_that_are_kept_for_others
 
 def test_a_node_is_as_wide_as_its_share_and_its_thick_bar_binds() -> None:
     small, large = use("s", 1000, 1, 1), use("l", 1000, 14, 1, cpu_milli=6000, memory_bytes=24 * GI)
-    found = nodes_of(view_look([small, large, use("m", 1000, 1, 1)]))
+    found = nodes_of(view_look([small, large, use("m", 1000, 1, 1)], {}))
     assert found["l"]["width"] == round(1.5 * found["s"]["width"])
     assert found["s"]["height"] == found["l"]["height"]
     assert "memory binds" in found["l"]["label"]
@@ -107,6 +124,7 @@ def test_nodes_on_which_pods_land_are_marked_and_new_ones_come_last() -> None:
         "a": "", "b": "takes", "new-1": "new",
     }  # fmt: skip
     assert (look["n_lands"], look["n_new"], look["pools"][-1]["name"]) == (2, 1, "new")
+    assert (look["form"], view_look([use("a", 0, 0, 0)], {})["form"]) == ("squares", "boxes")
 
 
 @pytest.mark.slow
@@ -133,5 +151,5 @@ def test_the_first_paint_of_a_large_board_takes_no_longer_and_weighs_no_more(
     client.get(f"{url}live/")
     tick = 1000 * (time.thread_time() - began)
     assert len(gzip.compress(answer.content)) < kilobytes * 1024
-    assert min(first) < ms * BUSY, first
+    assert min(first) < ms, first
     assert tick < 100, tick

@@ -1,4 +1,4 @@
-"""Scenarios: a document in, a link out; comparisons, our own teaching scenarios, shared answers of plans."""
+"""Scenarios: a document in, a link out; comparisons, our lessons, shared answers of plans."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from django.db import connections
-from django.db.models import Count, Max, Q, QuerySet, Sum, TextField
+from django.db.models import Count, Max, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from playground.clusters.clock import virtual_now_ns
@@ -18,17 +18,15 @@ from playground.clusters.log.rows import PageOfRows
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Manifest, Node, Pod
 from playground.engine.batch import collector_paused
+from playground.engine.columns import Shape, shape_of, usual_shapes
 from scheduler_core.fork import EqualNodes, group_of
 from scheduler_core.sim.load import FindOwner, Use, carrier_of, use_of
 
 _DIGITS = re.compile(r"([0-9]+)")
-OF_NODE: Final = ("DaemonSet", "Node")
-Shape = tuple[int, int, tuple[tuple[str, int], ...]]
-"""What a pod requests: millicores, bytes, and other resources by name."""
 
 
 class NodeUse(NamedTuple):
-    """A node and what is requested on it. Amounts: millicores, bytes, counts.
+    """A node, what is requested on it, and the usual shape of pods in its pool. Amounts: millicores, bytes, counts.
 
     A tuple: five thousand frozen dataclasses would take ten milliseconds longer.
     """
@@ -46,6 +44,7 @@ class NodeUse(NamedTuple):
     used_memory_bytes: int
     n_pods: int
     used_extended: dict[str, int]
+    usual: Shape | None = None
 
     def amounts(self, resource: str) -> tuple[int, int]:
         """(requested, allocatable) of a resource; ``pods`` for their number."""
@@ -104,12 +103,17 @@ class PodUse:
     nominated: bool
     held_in: str
     phase: str
-    owner_kind: str = ""
 
-    @property
-    def is_of_node(self) -> bool:
-        """Whether the node brings it with it: a DaemonSet's pod, or a static one."""
-        return self.owner_kind in OF_NODE
+    def amount(self, resource: str) -> int:
+        """What it requests of a resource; one of ``pods``."""
+        match resource:
+            case "cpu":
+                return self.cpu_milli
+            case "memory":
+                return self.memory_bytes
+            case "pods":
+                return 1
+        return self.extended.get(resource, 0)
 
     @property
     def reserved(self) -> bool:
@@ -119,7 +123,7 @@ class PodUse:
 
 _POD_FIELDS = (
     "namespace", "name", "node_name", "nominated_node", "priority", "priority_class", "cpu_milli",
-    "memory_bytes", "extended", "terminating", "lane", "phase", "created_ns", "owner_kind",
+    "memory_bytes", "extended", "terminating", "lane", "phase", "created_ns",
 )  # fmt: skip
 
 
@@ -135,7 +139,7 @@ _JSON_FIELDS = ("labels", "taints", "extended")
 def node_uses(cluster: Cluster) -> list[NodeUse]:
     """Every node in natural name order with what is requested on it.
 
-    Four queries; none for a version known already, three when only pods have changed (nodes rarely do).
+    Three queries; none for a version known already, two when only pods have changed (nodes rarely do).
     """
     key = (cluster.public_id, cluster.generation, cluster.version)
 
@@ -148,22 +152,25 @@ def node_uses(cluster: Cluster) -> list[NodeUse]:
 
 
 def _count_uses(cluster: Cluster) -> list[NodeUse]:
-    placed = Pod.objects.placed().filter(cluster=cluster)
-    rows = (
-        placed.order_by()
-        .values_list("node_name")
-        .annotate(cpu=Sum("cpu_milli"), memory=Sum("memory_bytes"), n=Count("*"))
+    placed = Pod.objects.placed().filter(cluster=cluster).order_by()
+    rows = placed.annotate(more=Cast("extended", TextField())).values_list(
+        "node_name", "owner_kind", "cpu_milli", "memory_bytes", "more"
     )
-    used = {node: (int(cpu), int(memory), n) for node, cpu, memory, n in _fetched(rows)}
-    extended: dict[str, dict[str, int]] = {}
-    for node, amounts in placed.filter(has_extended=True).values_list("node_name", "extended"):
-        sums = extended.setdefault(node, {})
-        for resource, amount in amounts.items():
-            sums[resource] = sums.get(resource, 0) + amount
+    used: dict[str, tuple[int, int, int]] = {}
+    extended: dict[str, Counter[str]] = {}
+    asked = []
     nothing = (0, 0, 0)
+    for node, owner, cpu, memory, more, n in _fetched(rows.annotate(n=Count("*"))):
+        sums, others = used.get(node, nothing), _parsed(more)
+        used[node] = (sums[0] + cpu * n, sums[1] + memory * n, sums[2] + n)
+        for resource, amount in others.items():
+            extended.setdefault(node, Counter())[resource] += amount * n
+        asked.append((node, owner, shape_of(cpu, memory, others), n))
+    known = _node_facts(cluster)
+    usual = usual_shapes((facts[:2] for facts in known), asked)
     return [
-        NodeUse._make((*facts, *used.get(facts[0], nothing), extended.get(facts[0], {})))
-        for facts in _node_facts(cluster)
+        NodeUse._make((*facts, *used.get(name := facts[0], nothing), extended.get(name, {}), usual.get(name)))
+        for facts in known
     ]
 
 
@@ -281,20 +288,7 @@ def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
         nominated=not row["node_name"] and not held,
         held_in=(row["lane"] or Pod.Lane.PERMIT) if held else "",
         phase=row["phase"],
-        owner_kind=row["owner_kind"],
     )
-
-
-def shapes_on(cluster: Cluster) -> dict[str, Counter[Shape]]:
-    """How many pods of each node request what; those that a node brings with it are left out. One query."""
-    placed = Pod.objects.placed().filter(cluster=cluster).exclude(owner_kind__in=OF_NODE)
-    asked = placed.order_by().annotate(more=Cast("extended", TextField()))
-    rows = asked.values_list("node_name", "cpu_milli", "memory_bytes", "more").annotate(n=Count("*"))
-    found: dict[str, Counter[Shape]] = {}
-    for node, cpu, memory, more, n in _fetched(rows):
-        shape = (cpu, memory, tuple(sorted(_parsed(more).items())))
-        found.setdefault(node, Counter())[shape] += n
-    return found
 
 
 # ---- Nodes in lists, found by parts of their names or by labels

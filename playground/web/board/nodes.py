@@ -8,12 +8,12 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from playground.clusters.board.nodes import NodeUse, PodUse, devices_on_nodes, node_uses, pods_on, shapes_on
+from playground.clusters.board.nodes import NodeUse, PodUse, devices_on_nodes, node_uses, pods_on
 from playground.clusters.choices import QuestionKind
 from playground.clusters.memo import Memo
 from playground.clusters.questions import is_stale, latest_question
 from playground.engine.columns import ZONE_LABELS
-from playground.web.look import FORMS, NO_MARKS, Marks, view_look
+from playground.web.look import NO_MARKS, Marks, view_look
 from playground.web.looks import PriorityScale, View
 from playground.web.requests import positive_int
 from scheduler_core.fork import PLACE_LABELS
@@ -94,7 +94,7 @@ class BoardAddress:
 
 
 NOT_GROUPED: Final = "none"
-MOST_BY_POD: Final = FORMS[1].most
+MOST_BY_POD: Final = 200
 """Nodes up to which a map is drawn pod by pod."""
 _FIRST: Final = PLACE_LABELS
 _SAMPLE: Final = 500
@@ -228,7 +228,6 @@ def _look(
             _with_all(cluster, found, pods),
             pods,
             scale,
-            shapes=shapes_on(cluster) if is_large else None,
             group_by=group_by,
             opened=address.open,
             marks=picked["marks"] if picked and picked["marks"] else NO_MARKS,

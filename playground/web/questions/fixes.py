@@ -42,7 +42,6 @@ ROWS_SHOWN: Final = 4
 """Fixes of a kind that are open; the others are folded."""
 GROUPS_SHOWN: Final = 8
 EVERY: Final = "*"
-LINES_SHOWN: Final = 6
 WORKLOADS_SHOWN: Final = 20
 
 
@@ -176,16 +175,9 @@ def _row(rank: int, item: Mapping[str, Any]) -> dict[str, Any]:
         "facts": item,
         "whole": item["placed"] == item["of"],
         "leaving": _leaving(item["displaced"]),
-        "removed": _lines(item["removed"]),
-        "added": _lines(item["added"]),
+        "removed": item["removed"],
+        "added": item["added"],
     }
-
-
-def _lines(lines: Sequence[str]) -> list[str]:
-    """Lines of a change: objects of one kind once, with their number."""
-    kinds = Counter(line.partition(", ")[0] for line in lines if line.startswith("kind: "))
-    shown = [line for line in lines if kinds[line.partition(", ")[0]] < 2]
-    return [*(f"{n:,} × {kind}" for kind, n in kinds.items() if n > 1), *shown][:LINES_SHOWN]
 
 
 def _leaving(displaced: Sequence[Mapping[str, Any]]) -> list[str]:

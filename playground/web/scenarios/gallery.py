@@ -1,4 +1,4 @@
-"""Our own teaching scenarios as cards."""
+"""The lessons as cards."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _card(name: str, document: bytes, share: ProvedScenario | None) -> View:
 
 
 def gallery(request: HttpRequest) -> HttpResponse:
-    """Every teaching scenario, with its lesson and its proof."""
+    """Every lesson with its proof."""
     documents = gallery_documents()
     rows = selectors.gallery_rows()
     if any(name not in rows for name in documents) and cache.add("scenarios:gallery-asked", 1, 60):
@@ -104,13 +104,13 @@ def differs(request: HttpRequest) -> HttpResponse:
 
 
 def show(request: HttpRequest, name: str) -> HttpResponse:
-    """Lead to the share of a teaching scenario."""
+    """Lead to the share of a lesson."""
     del request
     return redirect("scenarios:page", gallery_scenario(name).public_id)
 
 
 def open_one(request: HttpRequest, name: str) -> HttpResponse:
-    """Open a teaching scenario in a new cluster."""
+    """Open a lesson in a new cluster."""
     cluster = open_gallery_scenario(name=name, owner=site_user(request))
     return redirect("web:board", cluster.public_id)
 

@@ -56,13 +56,9 @@ def nothing_new(request: HtmxHttpRequest, moment: Mapping[str, Any]) -> bool:
 def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> View:
     """Draw a moment, or its brief; the node that its cycle gave a pod to is marked."""
     scale = PriorityScale([tuple(item) for item in state["classes"]])
-    as_cards = len(state["nodes"]) <= MOST_CARDS
     brief = brief_of(state) if "pods" in state else state
-    by_node = _pods_by_node(state) if as_cards else {}
-    uses = [
-        _use(item, by_node.get(item["name"], ())) if as_cards else made_of(NodeUse, item)
-        for item in (state if as_cards else brief)["nodes"]
-    ]
+    by_node = _pods_by_node(state) if len(state["nodes"]) <= MOST_CARDS else {}
+    uses = [made_of(NodeUse, item) for item in brief["nodes"]]
     uses.sort(key=lambda use: natural(use.name))
     lanes = _lanes(brief, scale)
     return {
@@ -104,22 +100,6 @@ def _pods_by_node(state: Mapping[str, Any]) -> dict[str, list[PodUse]]:
     for members in found.values():
         members.sort(key=lambda pod: (pod.nominated, pod.reserved))
     return found
-
-
-def _use(item: Mapping[str, Any], pods: Sequence[PodUse]) -> NodeUse:
-    here = [pod for pod in pods if not pod.nominated]
-    extended: dict[str, int] = {}
-    for pod in here:
-        for resource, amount in pod.extended.items():
-            extended[resource] = extended.get(resource, 0) + amount
-    return made_of(
-        NodeUse,
-        item,
-        used_cpu_milli=sum(pod.cpu_milli for pod in here),
-        used_memory_bytes=sum(pod.memory_bytes for pod in here),
-        n_pods=len(here),
-        used_extended=extended,
-    )
 
 
 def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> list[View]:

@@ -94,6 +94,19 @@ def breakable(name: Any) -> SafeString:
 
 
 @register.filter
+def as_code(words: str) -> SafeString:
+    """Draw what is between backticks as code.
+
+    >>> as_code("by ``name``, `a & b`")
+    'by <code>name</code>, <code>a &amp; b</code>'
+    """
+    parts = re.split(r"`+([^`]+)`+", words)
+    return mark_safe(
+        "".join(f"<code>{escape(part)}</code>" if i % 2 else escape(part) for i, part in enumerate(parts))
+    )
+
+
+@register.filter
 def requests(pod: Any) -> str:
     """Tell what a pod requests, in words."""
     return amounts.requested(pod.cpu_milli, pod.memory_bytes, pod.extended)
