@@ -89,7 +89,7 @@ def judge_incident(
     a moment earlier (`LAG_STATES` changes, `LAG_NS`) is none to blame.
     """
     start = Start(config=config, release=release.document(), objects=tuple(incident.before.values()))
-    following = Following(start, seed)
+    following = Following(start, seed, traces=False)
     return JudgedIncident(_judged(following, incident.changes(), incident.decisions, incident.missing))
 
 
@@ -159,7 +159,7 @@ class LiveIncident:
         """Verdicts on what was decided until `SETTLED_NS` ago and not judged yet."""
         if self._following is None:
             objects = tuple(self._reading.before.values())
-            self._following = Following(replace(self._start, objects=objects), self._seed)
+            self._following = Following(replace(self._start, objects=objects), self._seed, traces=False)
             self._reading.before.clear()
         decisions, until_ns = self.incident.decisions, now_ns - SETTLED_NS
         n_ripe = next(

@@ -145,6 +145,8 @@ class Judge:
         Virtual time.
     seed : int
         Ties are drawn by it and by the number of the question, so answers do not depend on what was asked before.
+    traces : bool
+        Verdicts have their whole traces, which take as long as the decision.
     """
 
     def __init__(
@@ -155,7 +157,9 @@ class Judge:
         objects: Iterable[Mapping[str, Any]] = (),
         now_ns: int = 0,
         seed: int = 0,
+        traces: bool = True,
     ) -> None:
+        self._traces = traces
         self._typed: dict[tuple[str, str, str], Any] = {}
         self._clock = Clock(now_ns)
         self._seed = seed
@@ -172,7 +176,7 @@ class Judge:
         """
         bare = None if config is None else {key: value for key, value in config.items() if key != "extenders"}
         loaded = load(bare, release=release)
-        options = SchedulerOptions(full_traces=True, all_preemption_candidates=True)
+        options = SchedulerOptions(all_preemption_candidates=True)
         self._scheduler = Scheduler(
             loaded, self._clock, Randomness(self._seed), registry=known(), options=options
         )
@@ -253,6 +257,9 @@ class Judge:
         if pod.node_name:
             said = f"the pod was on {pod.node_name} already"
             return Judgement(UNKNOWN, reasons=(said,))
+        scheduler = self._scheduler
+        # Which candidates there were, and why others were none, is in the trace alone.
+        scheduler.options = replace(scheduler.options, full_traces=self._traces or decision.kind == PREEMPT)
         trace, made = self._consider(pod, number)
         if trace.outcome == ERROR:
             return Judgement(UNKNOWN, trace, reasons=(trace.error or "",))
@@ -474,11 +481,10 @@ def judged(
 class Following:
     """A judge that goes through a log, stretch by stretch."""
 
-    def __init__(self, start: Start, seed: int) -> None:
+    def __init__(self, start: Start, seed: int, *, traces: bool = True) -> None:
         self._config, self._release = start.config, start.release
-        self._judge = Judge(
-            start.config, release=release_from(start.release), objects=start.objects, seed=seed
-        )
+        release = release_from(start.release)
+        self._judge = Judge(start.config, release=release, objects=start.objects, seed=seed, traces=traces)
         self._entries: Iterator[Entry] = iter(())
         self._next: Entry | None = None
         self._taken: deque[tuple[int, Key, Any]] = deque(maxlen=_UNDONE)
