@@ -68,6 +68,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _cluster(name: str, release: str | None) -> Simulation:
     """The cluster of a dump, or that of a scenario at its end."""
+    scenario, came_from = read_cluster(name, release)
+    try:
+        return _ran(scenario, came_from)
+    except ScenarioError as error:
+        raise named_by_file(error, came_from) from None
+
+
+def read_cluster(name: str, release: str | None) -> tuple[Scenario, Mapping[int, Posted]]:
+    """A scenario, or one of the objects of a dump, with the place of each."""
     posted, notes = read_manifests([name], scenarios=True)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
@@ -76,19 +85,19 @@ def _cluster(name: str, release: str | None) -> Simulation:
     if posted[0].kind == KIND:
         if release is not None:
             raise reports.Unusable("--release: a scenario says its own (kubernetesRelease)")
-        return _ran(load_scenario(posted[0].manifest))
+        return load_scenario(posted[0].manifest), {}
     manifests = [item.manifest for item in posted]
     body = scenario_of_dump(manifests, kubernetesRelease=release or DEFAULT.name)
     try:
-        return _ran(load_scenario(body), dict(enumerate(posted)))
+        return load_scenario(body), dict(enumerate(posted))
     except ScenarioError as error:
         raise named_by_file(error, dict(enumerate(posted))) from None
 
 
-def _ran(scenario: Scenario, came_from: Mapping[int, Posted] | None = None) -> Simulation:
+def _ran(scenario: Scenario, came_from: Mapping[int, Posted]) -> Simulation:
     """The scenario's end; objects without effect become notes of the answer."""
     run = run_scenario(scenario, full_traces=False)
-    for note in notes_by_file(run.notes, came_from or {}):
+    for note in notes_by_file(run.notes, came_from):
         print(f"note: {note}", file=sys.stderr)
     return run.simulation
 

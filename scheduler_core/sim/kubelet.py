@@ -190,7 +190,12 @@ class Kubelet:
         node = self._world.node(pod.node_name)
         rejected = None if node is None else kubelet_admission.rejection(pod, node, self._use)
         if rejected is not None:
-            self._reject(pod, rejected)
+            made_ns = pod.meta.creation_ns or 0
+            if pod.meta.controller is not None and self._world.clock.now_ns < made_ns + SECOND_NS:
+                # Its owner makes another one at once: without end, and in no time.
+                self._add(pod, made_ns + SECOND_NS, STARTS)
+            else:
+                self._reject(pod, rejected)
             return
         unready = kubelet_admission.unready_claims(pod, self._world)
         if unready is not None:

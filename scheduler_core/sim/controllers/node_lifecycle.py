@@ -220,8 +220,13 @@ class TaintEvictionController(Controller):
         used = [[item for item in pod.tolerations if item.tolerates(taint)] for taint in taints]
         limits = [item.toleration_seconds for items in used for item in items]
         seconds = min((limit for limit in limits if limit is not None), default=None)
+        now_ns, made_ns = self.world.clock.now_ns, pod.meta.creation_ns or 0
         if not all(used) or (seconds is not None and seconds <= 0):
-            self._evict(pod)
+            if pod.meta.controller is not None and now_ns < made_ns + SECOND_NS:
+                # Its template names the node: it would be made again without end in no time.
+                self.timers.add(made_ns + SECOND_NS, EVICT, *_subject(pod))
+            else:
+                self._evict(pod)
         elif seconds is None:
             self._cancel(pod)
         elif not self.timers.is_set(EVICT, *_subject(pod)):

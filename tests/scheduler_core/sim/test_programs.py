@@ -228,6 +228,19 @@ def test_a_group_of_which_nothing_is_known_is_said_when_the_program_starts() -> 
     assert "is of no node of the cluster" in reasons(runs(simulation, 30))["settings"]
 
 
+@pytest.mark.parametrize("why", ["OutOfcpu", "TaintToleration"])
+def test_pods_of_a_template_that_names_a_node_which_refuses_them_come_one_a_second(why: str) -> None:
+    """They would be made without end in no time."""
+    node, web = machine("a"), deployment("web", cpu="9" if why == "OutOfcpu" else "1")
+    if why == "TaintToleration":
+        node.manifest["spec"] = {"taints": [{"key": "x", "effect": "NoExecute"}]}  # type: ignore[index]
+    web["spec"]["template"]["spec"]["nodeName"] = "a"
+    simulation = cluster(node)
+    simulation.submit(WriteObject(web))
+    simulation.advance(10 * SECOND_NS)
+    assert len(simulation.world.all("Pod")) == 11
+
+
 @pytest.mark.parametrize(
     ("text", "after", "at"),
     [

@@ -1,0 +1,33 @@
+"""`loops`: whether controllers of a scenario or a dump go round in circles, and the smallest change that ends it.
+
+The exit status is 0 when no loop is found, 1 when one is, 2 when the file cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scheduler_core.cli import reports
+from scheduler_core.cli.plan import read_cluster
+from scheduler_core.scenario import dump_scenario
+from scheduler_core.scenario.loops import document_of, find_loops, lines_of
+
+NONE, FOUND = 0, 1
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    scenario, _ = read_cluster(options.file, options.release)
+    search = find_loops(scenario, horizon_ns=options.within, n_seeds=options.seeds, all_cures=options.all)
+    for place, found in ((options.circle, search.circle), (options.cure, next(iter(search.cures), None))):
+        if place and found is not None:
+            text = dump_scenario(found.scenario)
+            if place == "-":
+                sys.stdout.write(text)
+            else:
+                Path(place).write_text(text, "utf-8")
+    if "-" not in (options.circle, options.cure):
+        reports.show(options, document_of(search), lines_of(search), indent=1)
+    return NONE if search.circle is None else FOUND

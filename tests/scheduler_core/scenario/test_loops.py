@@ -1,0 +1,85 @@
+"""Loops of controllers: each published case is found from its file, with the circle and the cure proved by a replay."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from scheduler_core.cli.main import main
+from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario, verify
+from scheduler_core.scenario.loops import find_loops, lines_of
+
+FILES = Path(__file__).parents[3] / "examples" / "loops"
+HOUR_NS = 3600 * 10**9
+SPREAD, AFFINITY = "RemovePodsViolatingTopologySpreadConstraint", "RemovePodsViolatingNodeAffinity"
+TAINTS = "RemovePodsViolatingNodeTaints"
+CASES = {
+    "consolidation": ("HighNodeUtilization", "web", "a", "descheduler: disable HighNodeUtilization"),
+    "duplicates": ("RemoveDuplicates", "web", "a", "RemoveDuplicates: leave out pods of ReplicaSets"),
+    "high_node_utilization": (
+        "HighNodeUtilization",
+        "small",
+        "b",
+        "NodeResourcesFit: score by MostAllocated",
+    ),
+    "low_node_utilization": (
+        "LowNodeUtilization",
+        "large",
+        "node-0",
+        "LowNodeUtilization: raise targetThresh",
+    ),
+    "node_name": ("", "web", "a", "Deployment web: drop nodeName"),
+    "preferred_affinity": (AFFINITY, "web", "b", f"{AFFINITY}: let it enforce required affinity only"),
+    "preferred_spread": (SPREAD, "web", "a", f"{SPREAD}: let it enforce hard constraints only"),
+    "soft_taint": (TAINTS, "web", "a", f"{TAINTS}: let it enforce hard taints only"),
+}
+"""File -> the plugin that evicts, pods of which Deployment, from which node; and the cure."""
+
+
+def test_every_file_is_a_case() -> None:
+    assert {path.stem for path in FILES.glob("*.yaml")} == set(CASES)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_case_is_found_with_its_circle_and_its_smallest_cure(name: str) -> None:
+    scenario = load_scenario((FILES / f"{name}.yaml").read_bytes())
+    search = find_loops(scenario, horizon_ns=2 * HOUR_NS)
+    plugin, app, node, cure = CASES[name]
+    pod = f"a pod of Deployment default/{app}"
+    begins = f"{plugin} evicts {pod} from {node}" if plugin else f"refuses {pod} on Node {node}"
+    assert search.circle is not None and search.circle.round[0].what == begins
+    assert search.cures[0].words.startswith(cure)
+    for proof in (search.circle.scenario, search.cures[0].scenario):
+        found = verify(run_scenario(load_scenario(dump_scenario(proof))))
+        assert found is not None and found.same
+    rest = find_loops(dataclasses.replace(search.cures[0].scenario, decisions=None), horizon_ns=2 * HOUR_NS)
+    assert rest.circle is None
+    began_s = process_time()
+    find_loops(scenario, horizon_ns=search.circle.found_ns, n_seeds=1)
+    assert process_time() - began_s < 2, "the circle is found, and its cure, in a second or two"
+
+
+def test_a_pod_that_moves_once_is_no_loop() -> None:
+    """RemoveDuplicates moves one of two replicas to a node that is as good: the state is that of rest."""
+    scenario = load_scenario((FILES / "duplicates.yaml").read_bytes())
+    deployment = json.loads(json.dumps(scenario.objects[-1]))
+    del deployment["spec"]["template"]["spec"]["affinity"]
+    calm = dataclasses.replace(scenario, objects=(*scenario.objects[:-1], deployment))
+    search = find_loops(calm, horizon_ns=HOUR_NS)
+    assert search.circle is None
+    assert list(lines_of(search)) == ["No loop in 1h0m0s with 3 seeds."]
+
+
+def test_the_command_writes_both_proofs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    circle, cure = tmp_path / "circle.yaml", tmp_path / "cure.yaml"
+    place = str(FILES / "duplicates.yaml")
+    assert main(["loops", place, "--circle", str(circle), "--cure", str(cure)]) == 1
+    assert "The smallest change that ends it: RemoveDuplicates" in capsys.readouterr().out
+    assert main(["replay", str(circle), "--check"]) == 0 and main(["replay", str(cure), "--check"]) == 0
+    capsys.readouterr()
+    assert main(["loops", str(cure), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["loop"] is None
