@@ -137,7 +137,7 @@ def _first_circle(scenario: types.Scenario, horizon_ns: int, seeds: Sequence[int
 
 
 def _steps(scenario: types.Scenario, more_ns: int) -> types.Scenario:
-    """The scenario with so much more time; without steps of its own it has these alone."""
+    """The scenario with so much more time at its end."""
     advance = types.Step(advance=types.Advance(by_ns=more_ns))
     return replace(scenario, steps=(*scenario.steps, advance), decisions=None, expect=())
 
