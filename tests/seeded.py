@@ -101,7 +101,10 @@ def tests_of(change: Change, root: Path) -> list[list[str]]:
     """Folders of the tests that are asked, the nearest first."""
     top, room = change.package.split("/")
     if top == "playground":
-        asked = [[f"tests/{room}"], ["tests/clusters", "tests/scenarios", "tests/api", "tests/web"]]
+        asked = [
+            [f"tests/{room}"],
+            ["tests/clusters", "tests/scenarios", "tests/api", "tests/web", "tests/kube_api", "tests/cases"],
+        ]
     else:
         asked = [[f"tests/scheduler_core/{room}"], ["tests/scheduler_core", "tests/cases"]]
     there = ([folder for folder in folders if (root / folder).is_dir()] for folders in asked)

@@ -30,13 +30,8 @@ def _table() -> Mapping[str, Mapping[str, Document]]:
 
 @cache
 def _types_of_kinds() -> Mapping[str, str]:
-    """Kind -> its type, that of its most stable version."""
-    found: dict[str, str] = {}
-    for said in sorted(
-        kinds(), key=lambda said: "alpha" in said["apiVersion"] or "beta" in said["apiVersion"]
-    ):
-        found.setdefault(said["kind"], said["type"])
-    return found
+    """Kind -> its type; all versions of a kind have the same defaults."""
+    return {said["kind"]: said["type"] for said in reversed(kinds())}
 
 
 @cache

@@ -69,7 +69,7 @@ def test_a_waiting_pod_is_seen_with_plugin_node_and_deadline_and_costs_no_work(m
     pod = Pod.objects.get(name="a")
     assert (pod.lane, pod.node_name) == ("permit", "")
     [item] = queue_view(cluster)["permit"]
-    assert (item.pod, item.plugin, item.node) == ("default/a", "ManualApproval", "n1")
+    assert (item.namespace, item.name, item.plugin, item.node) == ("default", "a", "ManualApproval", "n1")
     assert item.left_s == 90
     assert cluster.next_deadline_ns == START_NS + 90 * 10**9
     assert advance(cluster_id=cluster.pk, memory=memory).state == "idle"

@@ -53,6 +53,9 @@ def test_a_field_path_leads_to_its_line() -> None:
     text = "a: 1\n---\nspec:\n  limits:\n  - nvidia.com/gpu: 1x\n"
     assert LineMap(text).place(1, "spec.limits[0][nvidia.com/gpu]") == (5, 5)
     assert LineMap(text).place(1, "spec.limits[7].cpu") == (4, 3)
+    # An entry is a key below the path, or the key of a value.
+    labels = LineMap("labels:\n  app: web\n  tier: front\n")
+    assert [labels.place(0, "labels", entry) for entry in ("tier", "front", "x")] == [(3, 3), (3, 3), (1, 1)]
 
 
 def test_what_is_dumped_reads_back_equal() -> None:

@@ -331,6 +331,7 @@ def test_a_comparison_is_asked_for_by_form_and_has_a_link(client, scenario, work
     work()
     said = words(client.get(answer["Location"]))
     assert "First decision that differs" in said and "Node Resources Fit" in said
+    assert "Top score shared by 2 nodes in A, 1 node in B." in said
     assert f"{scenario.words} against {other.words}" in words(client.get("/compare/"))
     client.post("/compare/", asked | {"b-link": "http://testserver/s/absent/"})
     assert Comparison.objects.count() == 1

@@ -321,13 +321,24 @@ def test_a_headline_does_not_repeat_the_whole_message():
 
 @pytest.mark.parametrize(
     "module",
-    ["amounts", "problems", "templatetags.playground", "cycles.present"],
+    [
+        "bodies",
+        "clusters.structural",
+        "engine.admission",
+        "engine.releases",
+        "kube_api.cells",
+        "web.amounts",
+        "web.cycles.present",
+        "web.problems",
+        "web.site",
+        "web.templatetags.playground",
+    ],
 )
 def test_the_examples_in_docstrings_are_true(module):
     import doctest
     import importlib
 
-    assert doctest.testmod(importlib.import_module(f"playground.web.{module}")).failed == 0
+    assert doctest.testmod(importlib.import_module(f"playground.{module}")).failed == 0
 
 
 def test_a_node_that_fails_in_only_one_pass_names_the_pass_and_the_plugin():

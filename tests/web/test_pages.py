@@ -347,6 +347,8 @@ def test_auto_lets_the_clock_run_and_pause_stops_it(client, cluster):
     html = html_of(get(client, "board", cluster.public_id))
     cluster.refresh_from_db()
     assert cluster.clock_mode == "realtime" and "data-clock=" in html and "at 1x" in html
+    Cluster.objects.filter(pk=cluster.pk).update(start_ns=cluster.start_ns - 10**15)
+    assert 'data-clock="10000' in html_of(get(client, "board", cluster.public_id))
     client.post(url, {"mode": "paused"}, **HTMX)
     html = html_of(get(client, "board", cluster.public_id))
     cluster.refresh_from_db()

@@ -109,6 +109,25 @@ def test_one_node_alone_is_not_descheduled() -> None:
     assert answer["verdict"] == "The descheduler does nothing: it needs two ready nodes and has 1."
 
 
+@pytest.mark.parametrize(
+    ("arguments", "evicted"),
+    [
+        ({}, {"a", "b"}),
+        ({"excludedTaints": ["gpu"]}, {"b"}),
+        ({"excludedTaints": ["gpu=no"]}, {"a", "b"}),
+        ({"includedTaints": ["gpu=yes"]}, {"a"}),
+    ],
+)
+def test_taints_that_a_policy_names_count(arguments: dict[str, Any], evicted: set[str]) -> None:
+    simulation = cluster(node("a"), node("b"), node("c"), *(pod(f"on-{name}", name) for name in "abc"))
+    for name, key, value in (("a", "gpu", "yes"), ("b", "old", "")):
+        tainted = {**node(name), "spec": {"taints": [{"key": key, "value": value, "effect": "NoSchedule"}]}}
+        simulation.submit(WriteObject(prepare(tainted)))
+    simulation.run_until_idle()
+    answer = asked(simulation, policy("RemovePodsViolatingNodeTaints", "deschedule", **arguments))
+    assert {move["from"] for move in answer["moves"]} == evicted
+
+
 def test_a_policy_that_cannot_be_used_is_refused_in_the_descheduler_s_words() -> None:
     with pytest.raises(InvalidObject, match=r"policy.*no resource threshold is configured"):
         asked(cluster(node("a")), policy("HighNodeUtilization"))
