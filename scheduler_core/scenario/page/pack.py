@@ -1,7 +1,7 @@
 """Packs the parts of a page's runtime: run by the Python that the page will have, in node (`pack.js`).
 
-Each part is a zip of stored files, packed whole: of Python and NumPy the modules that the core asks for, of the core
-bytecode. So nothing is compiled, nor unpacked file by file, in a reader's browser.
+Each part is a zip of stored files, packed whole: bytecode, of Python and NumPy the modules that the core asks for. So
+nothing is compiled, nor unpacked file by file, in a reader's browser.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ def pack(core: str, packages: str, into: str) -> None:
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None) or ""
         if file.startswith(f"/usr/lib/{LIBRARY}/"):
-            python[file.removeprefix("/usr/lib/")] = Path(file).read_bytes()
+            name, data = file.removeprefix("/usr/lib/"), Path(file).read_bytes()
+            python |= {f"{name}c": bytecode(data.decode(), name)} if name.endswith(".py") else {name: data}
         elif file.startswith(str(numpy)) and file.split("/numpy/")[-1].split("/")[0] not in UNUSED:
+            # Its docstrings are wanted where it is imported.
             arrays[f"core{file.removeprefix(str(numpy))}"] = Path(file).read_bytes()
     Path(into, "python.bin").write_bytes(packed(python))
     Path(into, "numpy.bin").write_bytes(packed(arrays))
@@ -83,14 +85,14 @@ def _import_all(name: str, tree: ast.Module) -> None:
 
 
 class _Shorter(ast.NodeTransformer):
-    """Takes docstrings away. A class keeps a dot: of a dataclass without one its signature would be written."""
+    """Takes docstrings away. A decorated class has a dot: of a dataclass without one its signature is written."""
 
     def visit(self, node: ast.AST) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if ast.get_docstring(node, clean=False) is not None:
                 del node.body[0]
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, ast.ClassDef) and node.decorator_list:
                 node.body.insert(0, ast.Expr(ast.Constant(".")))
             elif not node.body:
                 node.body.append(ast.Pass())
