@@ -8,6 +8,7 @@ import pytest
 from playground.clusters.access import get_cluster
 from playground.clusters.board.nodes import node_uses, pods_on
 from playground.clusters.board.overview import clusters_overview, figures_of
+from playground.clusters.board.pods import PodSearch, pod_page
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import InvalidInput, NotFound
 from playground.clusters.history.cycles import cycle_explanation, cycles, neighbours, recent_cycles
@@ -78,6 +79,27 @@ def test_nodes_pods_lanes_and_the_newest_run_are_read() -> None:
 
 
 @pytest.mark.dialect
+@pytest.mark.dialect
+def test_alike_pods_of_an_owner_are_a_row_and_a_page_beyond_the_last_is_the_last() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
+    owned = [make_pod(f"web-{number}") for number in range(3)]
+    for pod in owned:
+        pod["metadata"]["ownerReferences"] = [owner]
+    cluster = make_cluster(*owned, make_pod("web-large", "2"), *(make_pod(f"p{n}") for n in range(4)))
+    rows = {page: pod_page(cluster, PodSearch(), page=page, limit=2) for page in (0, 1, 3, 9)}
+    assert [(row.pod.name, row.n, row.n_nodes) for row in rows[1].rows] == [
+        ("web-0", 3, 1),
+        ("web-large", 1, 1),
+    ]
+    assert rows[0] == rows[1] and rows[9] == rows[3]
+    assert (rows[3].page, rows[3].n_pages, rows[3].n_found, [row.pod.name for row in rows[3].rows]) == (
+        3, 3, 8, ["p2", "p3"],
+    )  # fmt: skip
+    assert len(pod_page(cluster, PodSearch(q="web"), limit=9).rows) == 4
+    none = pod_page(cluster, PodSearch(q="nothing"), page=5)
+    assert (none.rows, none.page, none.n_pages, none.n_found) == ([], 1, 1, 0)
+
+
 def test_cycles_are_paged_and_filtered() -> None:
     cluster = grown(2)
     page = cycles(cluster, limit=3)

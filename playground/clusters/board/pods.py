@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Case, Count, F, Min, Q, QuerySet, Sum, When
+from django.db.models import Case, Count, F, Min, Q, QuerySet, When, Window
 from django.db.models.functions import Length
 
 from playground.clusters.log.rows import PageOfRows
@@ -74,20 +74,29 @@ def pod_page(
     one_by_one = search.q or search.node or search.owner
     single = F("name") if one_by_one else Case(When(owner_name="", then=F("name")))
     groups = found.order_by().values(*_ALIKE, single=single)
-    total = groups.annotate(n=Count("*")).aggregate(rows=Count("*"), pods=Sum("n"))
     counted = groups.annotate(
         first=Min("pk"),
         n=Count("*"),
         n_nodes=Count("node_name", distinct=True),
+        n_rows=Window(Count("*")),
         column=SORTS.get(search.sort.removeprefix("-"), Min("pk")),
     ).order_by("-column" if search.sort.startswith("-") else "column", "namespace", "first")
 
-    def read(part: slice) -> list[PodRow]:
-        rows = [*counted.values_list("first", "n", "n_nodes")[part]]
-        by_id = Pod.objects.defer("manifest").in_bulk([row[0] for row in rows])
-        return [PodRow(by_id[pk], n, n_nodes) for pk, n, n_nodes in rows if pk in by_id]
+    def read(page: int) -> list[tuple[int, int, int, int]]:
+        return [*counted.values_list("first", "n", "n_nodes", "n_rows")[(page - 1) * limit : page * limit]]
 
-    return replace(PageOfRows.of(total["rows"], page, limit, read), n_found=total["pods"] or 0)
+    page = max(1, page)
+    rows = read(page)
+    if not rows and page > 1:  # beyond the last
+        page = max(1, -(-next((n_rows for *_, n_rows in read(1)), 0) // limit))
+        rows = read(page)
+    by_id = Pod.objects.defer("manifest").in_bulk([row[0] for row in rows])
+    return PageOfRows(
+        [PodRow(by_id[pk], n, n_nodes) for pk, n, n_nodes, _ in rows if pk in by_id],
+        n_found=found.count(),
+        page=page,
+        n_pages=max(1, -(-max((n_rows for *_, n_rows in rows), default=0) // limit)),
+    )
 
 
 def namespaces_of(cluster: Cluster) -> list[str]:
