@@ -25,7 +25,8 @@ class Extender:
     posts_bindings
         It binds a pod by a Binding of its own, as real ones do; else its answer says that the pod is to be bound.
     repeated
-        Bind calls for pods that it had bound already: none may come, but after a reset, which unbinds them.
+        Bind calls for pods that it had bound already: none may come, but after a reset or an undone
+        change, which unbind them.
     """
 
     def __init__(self, site: Site, dice: random.Random, *, posts_bindings: bool) -> None:
@@ -36,17 +37,17 @@ class Extender:
         self._site, self._dice = site, dice
         self._bound: set[tuple[str, str, int]] = set()
         self._clusters: dict[str, str] = {}
-        self._resets: dict[str, Callable[[], int | None]] = {}
+        self._rewinds: dict[str, Callable[[], int | None]] = {}
         self._lock = threading.Lock()
         self._server = ExtenderServer(self._answer).start()
 
     def url(self, key: str) -> str:
         return f"http://127.0.0.1:{self._server.port}/{key}"
 
-    def know(self, key: str, cluster_id: str, resets: Callable[[], int | None]) -> None:
-        """Which cluster the path belongs to, and how often it was reset; None while a reset is under way."""
+    def know(self, key: str, cluster_id: str, rewinds: Callable[[], int | None]) -> None:
+        """Which cluster the path belongs to, and how often it was rewound; None while it is."""
         self._clusters[key] = cluster_id
-        self._resets[key] = resets
+        self._rewinds[key] = rewinds
 
     def stop(self) -> None:
         self._server.stop()
@@ -80,10 +81,10 @@ class Extender:
 
     def _bind(self, key: str, body: Any) -> Any:
         uid, name, namespace = body["PodUID"], body["PodName"], body["PodNamespace"]
-        resets = self._resets[key]()
+        rewinds = self._rewinds[key]()
         began_s = time.monotonic()
         with self._lock:
-            if resets is not None and (key, uid, resets) in self._bound:
+            if rewinds is not None and (key, uid, rewinds) in self._bound:
                 self.repeated.append(f"{key}: {namespace}/{name} ({uid})")
         if not self.posts_bindings:
             return {"Error": ""}
@@ -103,8 +104,8 @@ class Extender:
         # Who has given up waiting may be on the way with another call already.
         in_time = time.monotonic() - began_s < HEARD_WITHIN_S
         with self._lock:
-            if in_time and resets is not None and resets == self._resets[key]():
-                self._bound.add((key, uid, resets))
+            if in_time and rewinds is not None and rewinds == self._rewinds[key]():
+                self._bound.add((key, uid, rewinds))
             self.n_bound += 1
         return {"Error": ""}
 

@@ -32,7 +32,9 @@ class Acknowledged:
     runs: list[str] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     resets: int = 0
-    resets_begun: int = 0
+    rewinds: int = 0
+    """Resets and undone changes: both take back what was bound since."""
+    rewinds_begun: int = 0
     refused: list[str] = field(default_factory=list)
 
 
@@ -169,7 +171,9 @@ class Person:
         last = next(iter((answer or {}).get("items", ())), None)
         if code not in (201, 409) or last is None or not last["words"].endswith(f"Pod default/{name}"):
             return
+        self.said.rewinds_begun += 1
         code, _ = self._ask("POST", self._path("undo"), {"change": last["change"]}, also=(409,))
+        self.said.rewinds += 1
         if code == 200:
             self.said.undone.add(name)
 
@@ -218,16 +222,17 @@ class Person:
         if code == 202:
             self.said.permits.append(answer["resourceVersion"])
 
-    def n_resets(self) -> int | None:
-        """How often the cluster was reset by its people; None while it is being reset."""
+    def n_rewinds(self) -> int | None:
+        """How often its people reset the cluster or took a change back; None while they do."""
         said = [one.said for one in (self, self.twin) if one is not None]
-        n_done = sum(one.resets for one in said)
-        return n_done if n_done == sum(one.resets_begun for one in said) else None
+        n_done = sum(one.rewinds for one in said)
+        return n_done if n_done == sum(one.rewinds_begun for one in said) else None
 
     def reset(self) -> None:
-        self.said.resets_begun += 1
+        self.said.rewinds_begun += 1
         self._ask("POST", self._path("reset"))
         self.said.resets += 1
+        self.said.rewinds += 1
         if self.realtime:
             self._ask("PUT", self._path("clock/"), {"mode": "1x"})
 

@@ -139,7 +139,7 @@ class _Round:
 
         for person in self.people:
             person.begin()
-            self.extender.know(person.name, person.id, person.n_resets)
+            self.extender.know(person.name, person.id, person.n_rewinds)
             self.clusters.append(Cluster.objects.get(public_id=person.id))
         self.site.tell("max-cycles", self.dice.choice([1, 2, 3, 5, None]))
         chaos = Chaos(
