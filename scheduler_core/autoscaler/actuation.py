@@ -20,7 +20,7 @@ from scheduler_core.autoscaler.templates import (
     is_expendable,
 )
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.pod import Pod
 
 Document = Mapping[str, Any]
 _SECOND_NS: Final = 10**9
@@ -195,7 +195,7 @@ class NodeDeletions:
 
     def _pods_on(self, node: str) -> list[Pod]:
         cutoff = self._flags("expendable-pods-priority-cutoff")
-        found = map(pod_from, self._cluster.of_kind("Pod"))
+        found: list[Pod] = self._cluster.typed("Pod")
         kept = [
             pod
             for pod in found

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, TO_BE_DELETED, prepared
+from scheduler_core.objects.node import node_from
+from scheduler_core.objects.pod import pod_from
 
 Document = Mapping[str, Any]
 
@@ -25,6 +27,7 @@ class LiveCluster:
 
     def __init__(self, objects: Iterable[Document], group_of: Mapping[str, str]) -> None:
         self._objects: dict[tuple[str, str, str], Document] = {}
+        self._typed: dict[tuple[str, str, str], tuple[Document, Any]] = {}
         self.group_of = dict(group_of)
         self.blocked: set[str] = set()
         self.log: list[tuple[int, dict[str, Any]]] = []
@@ -38,14 +41,30 @@ class LiveCluster:
     def of_kind(self, kind: str) -> list[Document]:
         return [document for key, document in self._objects.items() if key[0] == kind]
 
-    def put(self, document: Document) -> None:
-        """Create an object, or put it in place of the one of its name."""
+    def typed(self, kind: str) -> list[Any]:
+        """Nodes or pods, parsed: each once."""
+        parse, found = {"Node": node_from, "Pod": pod_from}[kind], []
+        for key, document in self._objects.items():
+            if key[0] != kind:
+                continue
+            kept = self._typed.get(key)
+            if kept is None or kept[0] is not document:
+                kept = self._typed[key] = (document, parse(document))
+            found.append(kept[1])
+        return found
+
+    def put(self, document: Document, typed: Any = None) -> None:
+        """Create an object, or put it in place of the one of its name; `typed` is it, parsed, where that is there."""
         made = prepared(document)
         metadata = made["metadata"]
-        self._objects[made["kind"], metadata.get("namespace", ""), metadata["name"]] = made
+        key = (made["kind"], metadata.get("namespace", ""), metadata["name"])
+        self._objects[key] = made
+        if typed is not None:
+            self._typed[key] = (made, typed)
 
     def delete(self, kind: str, namespace: str, name: str) -> None:
         self._objects.pop((kind, namespace, name), None)
+        self._typed.pop((kind, namespace, name), None)
 
     def get(self, kind: str, namespace: str, name: str) -> Document | None:
         return self._objects.get((kind, namespace, name))

@@ -24,6 +24,8 @@ from scheduler_core.scheduler import Scheduler
 
 RELEASE = "1.36"
 _PROFILE = "default-scheduler"
+_FEW = 64
+"""Nodes that are asked about before the search, which most of them end."""
 
 
 class Rejected(NamedTuple):
@@ -145,6 +147,10 @@ class NodesAndPods:
         if not attempt.pre_filter_status.is_success:
             return ""
         fitting = {attempt.name_of(row) for row in attempt.feasible.tolist()}
+        if len(fitting) < _FEW:
+            fitting = {name for name in fitting if accepts(name)}
+            if not fitting:
+                return ""
         length, last = len(self.order), self._cursor.last
         for step in range(length):
             index = (step + 1 + last) % length

@@ -5,8 +5,8 @@ Source: cluster-autoscaler/core/static_autoscaler.go, utils/kubernetes/{listers,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import Flags
@@ -18,12 +18,12 @@ from scheduler_core.autoscaler.templates import (
     TO_BE_DELETED,
     is_expendable,
     is_startup_taint,
-    prepared,
 )
 from scheduler_core.objects.fields import parse_time_ns
-from scheduler_core.objects.node import Node, node_from
-from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.pod import Pod
 
+Document = Mapping[str, Any]
 _SECOND_NS: Final = 10**9
 _STABLE_NS: Final = 60 * _SECOND_NS
 _YOUNG_NS, _YOUNG_GPU_NS = 2 * _SECOND_NS, 30 * _SECOND_NS
@@ -49,25 +49,21 @@ class LoopView:
         self.group_of: Mapping[str, str] = cluster.group_of
         self.rules = Drainability(flags, cluster)
         self.snapshot = NodesAndPods(cursor)
-        found = sorted(
-            (prepared(document) for document in cluster.objects()),
-            key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"]),
-        )
-        self.nodes = [node_from(item) for item in found if item["kind"] == "Node"]
-        self.daemon_sets = [item for item in found if item["kind"] == "DaemonSet"]
+        self.nodes: list[Node] = sorted(cluster.typed("Node"), key=lambda node: node.name)
+        self.daemon_sets = _in_order(cluster.of_kind("DaemonSet"))
         self.priorities = next(
             (
                 (item.get("data") or {}).get("priorities")
-                for item in found
-                if item["kind"] == "ConfigMap"
-                and item["metadata"]["name"] == "cluster-autoscaler-priority-expander"
+                for item in _in_order(cluster.of_kind("ConfigMap"))
+                if item["metadata"]["name"] == "cluster-autoscaler-priority-expander"
             ),
             None,
         )
         self.pending: list[Pod] = []
         placed, nominated, unprocessed = list[Pod](), list[Pod](), list[Pod]()
         bypassed = flags("bypassed-scheduler-names")
-        for pod in (pod_from(item) for item in found if item["kind"] == "Pod"):
+        pods: list[Pod] = sorted(cluster.typed("Pod"), key=lambda pod: (pod.namespace, pod.name))
+        for pod in pods:
             if pod.is_terminal:
                 continue
             conditions = (pod.manifest.get("status") or {}).get("conditions") or ()
@@ -126,6 +122,12 @@ class LoopView:
         ]
         is_leaving = any(taint.key == TO_BE_DELETED for taint in node.taints)
         return max(changed, default=0) + _STABLE_NS < self.now_ns and not is_leaving
+
+
+def _in_order(documents: Iterable[Document]) -> list[Document]:
+    return sorted(
+        documents, key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"])
+    )
 
 
 def _base_ready(node: Node) -> bool:

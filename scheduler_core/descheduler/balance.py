@@ -15,7 +15,7 @@ from typing import Any, Final
 from scheduler_core.descheduler.evictor import Limit
 from scheduler_core.descheduler.go_sort import sort_slice
 from scheduler_core.descheduler.plugins import PluginRun, in_namespaces
-from scheduler_core.descheduler.view import REFUSES_PODS, goes_before, matches_node, priority, tolerates
+from scheduler_core.descheduler.view import REFUSES_PODS, matches_node, priority, sort_by_priority, tolerates
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, TopologySpreadConstraint
@@ -280,7 +280,7 @@ def _move(
         if not pods:
             run.say("No removable pods on node, try next node", node=source.node.name)
             continue
-        sort_slice(pods, goes_before)
+        sort_by_priority(pods)
         nodes = [one.node for one in targets]
         if _move_from(run, source, pods, nodes, room, goes_on, most_on_node) == "total":
             return

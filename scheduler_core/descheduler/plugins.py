@@ -16,9 +16,9 @@ from scheduler_core.descheduler.policy import Document
 from scheduler_core.descheduler.view import (
     View,
     anti_affinity_terms,
-    goes_before,
     matches_node,
     matches_term,
+    sort_by_priority,
     status,
 )
 from scheduler_core.objects.fields import parse_time_ns
@@ -315,7 +315,7 @@ def violating_anti_affinity(run: PluginRun) -> None:
 
     for node in run.nodes:
         pods = on_node[node.name]
-        sort_slice(pods, goes_before)
+        sort_by_priority(pods)
         for pod in pods:
             if not (is_violated(pod) and run.is_evictable(pod)):
                 continue

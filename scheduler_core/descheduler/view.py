@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from scheduler_core.descheduler.go_sort import sort_slice
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.node import Node, Taint, node_from
@@ -250,14 +251,24 @@ def quality_of_service(pod: Pod) -> int:
     return 2 if same and len(requests) == len(limits) else 1
 
 
-def goes_before(pod: Pod, other: Pod) -> bool:
-    """Upstream's order from low to high priority; of equal pods each goes before the other."""
-    mine, others = priority(pod), priority(other)
+def sort_by_priority(pods: list[Pod]) -> None:
+    """Sort from low to high priority as upstream does; of equal pods each goes before the other."""
+    rows = [
+        (priority(pod), quality_of_service(pod), PREFER_NO_EVICTION in pod.annotations, pod) for pod in pods
+    ]
+    sort_slice(rows, _goes_before)
+    pods[:] = [row[3] for row in rows]
+
+
+_Ranked = tuple[int | None, int, bool, Pod]
+
+
+def _goes_before(one: _Ranked, other: _Ranked) -> bool:
+    mine, others = one[0], other[0]
     if (mine is None) != (others is None):
         return mine is None
     if mine != others and mine is not None and others is not None:
         return mine < others
-    service, other_service = quality_of_service(pod), quality_of_service(other)
-    if service != other_service:
-        return service < other_service
-    return PREFER_NO_EVICTION not in pod.annotations or PREFER_NO_EVICTION in other.annotations
+    if one[1] != other[1]:
+        return one[1] < other[1]
+    return not one[2] or other[2]

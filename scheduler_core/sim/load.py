@@ -170,10 +170,14 @@ def use_of(pods: Iterable[Manifest], find_owner: FindOwner, now_ns: int) -> dict
     for pod, carrier in zip(running, carriers, strict=True):
         n_sharing[id(carrier)] = n_sharing.get(id(carrier), 0) + _is_ready(pod)
     used: dict[tuple[str, str], Use] = {}
+    alike: dict[tuple[int, int, bool], Use] = {}
     for pod, carrier in zip(running, carriers, strict=True):
         meta = pod["metadata"]
-        key = (str(meta.get("namespace") or ""), str(meta["name"]))
-        used[key] = _use_of_pod(pod, carrier, max(n_sharing[id(carrier)], 1), now_ns)
+        # Pods of one template have the same list of containers.
+        kind = (id(carrier), id(pod["spec"].get("containers")), _is_ready(pod))
+        if kind not in alike or carrier is pod:
+            alike[kind] = _use_of_pod(pod, carrier, max(n_sharing[id(carrier)], 1), now_ns)
+        used[str(meta.get("namespace") or ""), str(meta["name"])] = alike[kind]
     return used
 
 

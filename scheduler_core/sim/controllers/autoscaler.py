@@ -8,7 +8,7 @@ Source: pkg/controller/podautoscaler/horizontal.go, v1.34
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -62,6 +62,8 @@ class AutoscalerController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._memory: dict[Key, _Memory] = {}
+        self._moment = (-1, -1)
+        self._seen: dict[tuple[str, str], Any] = {}
 
     def noticed(self, change: Noticed) -> None:
         key = change.newest.key
@@ -89,6 +91,44 @@ class AutoscalerController(Controller):
             self._memory[(namespace, own)] = _Memory(
                 [list(item) for item in recommended], [list(item) for item in scaled]
             )
+
+    def _at_this_moment(self, what: str, namespace: str, made: Callable[[], Any]) -> Any:
+        """What all autoscalers of a namespace see at one moment, made once."""
+        moment = (self.world.clock.now_ns, self.world.changes)
+        if self._moment != moment:
+            self._moment, self._seen = moment, {}
+        key = (what, namespace)
+        if key not in self._seen:
+            self._seen[key] = made()
+        return self._seen[key]
+
+    def use_in(self, namespace: str) -> Mapping[tuple[str, str], Use]:
+        """What the running pods of a namespace use now."""
+
+        def find(kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
+            stored = self.world.get(kind, namespace, name)
+            return None if stored is None else stored.manifest
+
+        def made() -> Mapping[tuple[str, str], Use]:
+            pods = [one.manifest for one in self.world.all("Pod") if one.typed.namespace == namespace]
+            return use_of(pods, find, self.world.clock.now_ns)
+
+        found: Mapping[tuple[str, str], Use] = self._at_this_moment("use", namespace, made)
+        return found
+
+    def pods_by_labels(self, namespace: str) -> Sequence[tuple[Mapping[str, str], list[Pod]]]:
+        """Pods of a namespace that have not succeeded, those with the same labels together."""
+
+        def made() -> Sequence[tuple[Mapping[str, str], list[Pod]]]:
+            groups: dict[tuple[tuple[str, str], ...], tuple[Mapping[str, str], list[Pod]]] = {}
+            for stored in self.world.all("Pod"):
+                pod: Pod = stored.typed
+                if pod.namespace == namespace and pod.phase != "Succeeded":
+                    groups.setdefault(tuple(sorted(pod.labels.items())), (pod.labels, []))[1].append(pod)
+            return list(groups.values())
+
+        found: Sequence[tuple[Mapping[str, str], list[Pod]]] = self._at_this_moment("pods", namespace, made)
+        return found
 
     def sync_key(self, key: Key) -> None:
         stored = self.world.get(KIND, *key)
@@ -194,14 +234,11 @@ class _Look:
     def _from_metrics(self, target: Stored, current: int) -> tuple[int, str] | None:
         """The largest number that a metric asks for, and which one; None where they say nothing."""
         pods = self._pods(target)
-        everyone = [
-            stored.manifest for stored in self.world.all("Pod") if stored.typed.namespace == self.namespace
-        ]
         metrics = fields.mappings(self.spec, "metrics", "spec") or [("spec.metrics[0]", _CPU)]
         best: tuple[int, str] | None = None
         statuses: list[dict[str, Any]] = []
         errors: list[tuple[str, str]] = []
-        used = use_of(everyone, self._find, self.now_ns)
+        used = self.controller.use_in(self.namespace)
         for path, metric in metrics:
             type_ = fields.string(metric, "type", path)
             try:
@@ -230,20 +267,15 @@ class _Look:
         )  # fmt: skip
         return best
 
-    def _find(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
-        stored = self.world.get(kind, namespace, name)
-        return None if stored is None else stored.manifest
-
     def _pods(self, target: Stored) -> list[Pod]:
         written = fields.mapping(fields.mapping(target.manifest, "spec", ""), "selector", "spec")
         document = {"matchLabels": written} if target.manifest["kind"] == "ReplicationController" else written
         selector: LabelSelector = label_selector_from(document or None)
         return [
-            stored.typed
-            for stored in self.world.all("Pod")
-            if stored.typed.namespace == self.namespace
-            and stored.typed.phase != "Succeeded"
-            and selector.matches(stored.typed.labels)
+            pod
+            for labels, pods in self.controller.pods_by_labels(self.namespace)
+            if selector.matches(labels)
+            for pod in pods
         ]
 
     def _from_metric(

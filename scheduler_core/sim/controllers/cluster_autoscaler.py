@@ -73,10 +73,16 @@ class _Hands(LiveCluster):
     def look(self) -> None:
         """List the objects as they are now; evictions of this moment go by its budgets."""
         world, known = self._world, self._known
-        there = {(kind, *stored.key): stored.manifest for kind in _KINDS for stored in world.all(kind)}
-        for key, manifest in there.items():
-            if known.get(key) is not manifest:
-                self.put(priced(manifest) if key[0] == "Node" else manifest)
+        there = dict[tuple[str, str, str], Document]()
+        for kind in _KINDS:
+            for stored in world.all(kind):
+                key, manifest = (kind, *stored.key), stored.manifest
+                there[key] = manifest
+                if known.get(key) is not manifest:
+                    is_node = kind == "Node"
+                    self.put(
+                        priced(manifest) if is_node else manifest, stored.typed if kind == "Pod" else None
+                    )
         for key in [key for key in known if key not in there]:
             self.delete(*key)
         self._known = there
