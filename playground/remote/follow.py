@@ -12,6 +12,7 @@ import contextlib
 import json
 import queue
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -444,9 +445,12 @@ def _follow(options: argparse.Namespace) -> int:
             name = str(Path(held.enter_context(tempfile.TemporaryDirectory()), "record.jsonl"))
         record = held.enter_context(open(name, "w", encoding="utf-8")) if name else None
         report = FollowReport(options, live, record)
-        end = time.monotonic() + options.seconds if options.seconds else None
         for line in follower.begin():
             report.take(line)
+        end = time.monotonic() + options.seconds if options.seconds else None
+        held.callback(
+            signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler)
+        )
         with contextlib.suppress(KeyboardInterrupt):
             while end is None or time.monotonic() < end:
                 for line in follower.batch():

@@ -1,7 +1,8 @@
-"""`import-incident`: what schedulers of a cluster decided, from its audit logs, each decision beside ours.
+"""`import-incident`: what schedulers of a cluster decided, each decision beside ours.
 
-The logs are read as streams, also packed by gzip. What they do not say is counted and named. A decision is judged on
-the objects that the API server had, and where ours differs on those a moment before. The exit status is 0 when none
+Of audit logs, of what `kube-scheduler-playground follow` recorded, or of what a scheduler reports: `kubectl get events
+-o json`, and its log lines, beside a dump. What they do not say is counted and named. A decision is judged on the
+objects that the API server had, and where ours differs on those a moment before. The exit status is 0 when none
 differs, 1 when some do, 2 when a file cannot be used.
 """
 
@@ -108,7 +109,7 @@ def _lines(incident: Incident, verdicts: JudgedIncident, is_configured: bool) ->
         reason for one in verdicts.all if one.found.verdict == "unknown" for reason in one.found.reasons
     )
     for what, n in (incident.missing + unknown).most_common():
-        yield f"Not known: {n:,} {what}."
+        yield f"Not known: {f'{n:,} ' if n > 1 else ''}{what}."
 
 
 def counted(counts: Mapping[str, int]) -> str:

@@ -16,9 +16,7 @@ from scheduler_core.whatif.judge import BIND, NO_NODE, PREEMPT, Asked, Key, Mani
 
 WRITE, DELETE = "write", "delete"
 LAG_NS: Final = 5_000_000_000
-"""A scheduler's cache is at most so old in the states that are tried,"""
-LAG_STATES: Final = 12
-"""and at most so many changes behind."""
+"""A scheduler's cache is at most so old in the states that are tried (`judge.LAG_STATES` changes)."""
 LONGEST_BURST: Final = 64
 
 NO_PREEMPTOR: Final = "evictions by a scheduler for a pod that the log does not name"
@@ -121,10 +119,15 @@ class Incident:
 
 
 def number_bursts(decisions: Sequence[LoggedDecision], last: LoggedDecision | None = None) -> None:
-    """Decisions of one author that follow one another are one burst: their order may be another than their entries'."""
+    """Decisions of one author soon after one another are one burst: their order may be another than their entries'."""
     length = 1
     for one in decisions:
-        follows = last is not None and last.author == one.author and PREEMPT not in (last.kind, one.kind)
+        follows = (
+            last is not None
+            and last.author == one.author
+            and PREEMPT not in (last.kind, one.kind)
+            and one.at_ns - last.at_ns <= LAG_NS
+        )
         length = length + 1 if follows and length < LONGEST_BURST else 1
         one.burst = last.burst if last is not None and length > 1 else one.seq
         last = one
@@ -189,8 +192,7 @@ class Reading:
         uid, seq = str(pod["metadata"].get("uid") or ""), self._seq + 1
         one = LoggedDecision(seq, at_ns, kind, key[1], key[2], uid, node, author, **more)
         one.judged_seq = seq
-        late = [at for at, when, by in self._recent if at_ns - when <= LAG_NS and by != author]
-        one.earlier = tuple(late[-LAG_STATES:])
+        one.earlier = tuple(at for at, when, by in self._recent if at_ns - when <= LAG_NS and by != author)
         self.incident.decisions.append(one)
         return one
 

@@ -114,8 +114,11 @@ def _known(verdict: Judgement, missing: Mapping[str, int]) -> Judgement:
     """A verdict, or that it cannot be known, where what its plugin reads is not."""
     if verdict.verdict not in UNLIKE or not missing:
         return verdict
-    # Where one finds a node and the other none, any of them may.
-    needs = {*_NEEDS["every"], *(_NEEDS.get(verdict.plugin, ()) if verdict.plugin else _ALL_NEEDS)}
+    if verdict.verdict == INFEASIBLE and verdict.plugin in _NEEDS["alone"]:
+        needs = {"Node"}
+    else:
+        # Where one finds a node and the other none, any of them may.
+        needs = {*_NEEDS["every"], *(_NEEDS.get(verdict.plugin, ()) if verdict.plugin else _ALL_NEEDS)}
     lacking = sorted(what for what in missing if what.partition(" ")[0] in needs)
     if not lacking:
         return verdict

@@ -395,6 +395,8 @@ def share_of_agreement(verdicts: Iterable[str]) -> float | None:
 # ---- a stretch of log
 
 NOT_THERE: Final = "the pod is not there"
+LAG_STATES: Final = 12
+"""So many changes a scheduler's cache may be behind in the states that are tried."""
 _END: Final = 2**63
 _UNDONE: Final = 1024
 """Entries that a judge can take back: a burst and those before it that may not have reached its author."""
@@ -577,36 +579,66 @@ class Following:
         yield sorted(asked, key=lambda item: (-priority(item), item.namespace, item.name))
 
     def _behind(self, asked: Asked) -> Judgement | None:
-        """Our agreement on a state that its author's cache may have had: all kinds behind, or one of them alone."""
+        """Our agreement on a state that its author's cache may have had: its informers bring nodes, and all else, late.
+
+        What was known of an object since then is not taken back.
+        """
         judge, earlier = self._judge, frozenset(asked.earlier)
-        recent = [item for item in reversed(self._taken) if item[0] >= asked.earlier[0]]
-        for only in (None, *sorted({key[0] for seq, key, _ in recent if seq in earlier})):
-            undone: list[tuple[Key, Any]] = []
-            kept: set[Key] = set()
-            found: Judgement | None = None
-            n_behind = 0
-            for seq, key, before in recent:
-                late = seq in earlier and only in (None, key[0])
-                if (not late and seq < asked.seq) or key in kept:
-                    kept.add(key)  # what was known of it since cannot be unknown before
-                    continue
+        undone: list[tuple[Key, Any]] = []
+        late: tuple[list[tuple[Key, Any]], list[tuple[Key, Any]]] = ([], [])
+        kept: set[Key] = {("Pod", asked.namespace, asked.name)}
+        for seq, key, before in reversed(self._taken):
+            if seq >= asked.seq:
                 undone.append((key, judge.put(key, before)))
-                n_behind += late
-                if late:
+            elif seq < asked.earlier[0] or sum(map(len, late)) == LAG_STATES:
+                break
+            elif seq in earlier and key not in kept:
+                late[key[0] != "Node"].append((key, before))
+            else:
+                kept.add(key)
+        found = self._late_state(asked, *late, undone)
+        for key, typed in reversed(undone):
+            judge.put(key, typed)
+        return found
+
+    def _late_state(
+        self,
+        asked: Asked,
+        nodes: Sequence[tuple[Key, Any]],
+        others: Sequence[tuple[Key, Any]],
+        undone: list[tuple[Key, Any]],
+    ) -> Judgement | None:
+        judge = self._judge
+        for n_nodes in range(len(nodes) + 1):
+            if n_nodes:
+                key, before = nodes[n_nodes - 1]
+                undone.append((key, judge.put(key, before)))
+            put_back: list[tuple[Key, Any]] = []
+            found: Judgement | None = None
+            for n_others in range(len(others) + 1):
+                if n_others:
+                    key, before = others[n_others - 1]
+                    put_back.append((key, judge.put(key, before)))
+                if n_nodes or n_others:
                     verdict = self._verdict(asked)
                     if verdict.agrees:
-                        found = replace(verdict, behind=n_behind)
+                        found = replace(verdict, behind=n_nodes + n_others)
                         break
-            for key, typed in reversed(undone):
+            for key, typed in reversed(put_back):
                 judge.put(key, typed)
             if found:
                 return found
         return None
 
+    def _take_one(self, seq: int, key: Key, typed: Any) -> None:
+        before = self._judge.put(key, typed)
+        if _matters(key[0], before, typed):
+            self._taken.append((seq, key, before))
+
     def _pod(self, asked: Asked) -> Manifest | None:
         """The pod that was decided about, as it is now."""
         pod = self._judge.manifest("Pod", asked.namespace, asked.name)
-        return None if pod is None or pod["metadata"].get("uid") != asked.uid else pod
+        return None if pod is None or (pod["metadata"].get("uid") or "") != asked.uid else pod
 
     def _verdict(self, asked: Asked) -> Judgement:
         judge = self._judge
@@ -638,16 +670,40 @@ class Following:
             self._judge.configure(self._config, release_from(self._release))
         elif entry.kind == "delete" and payload.get("gone", True):
             key = (payload["kind"], payload.get("namespace") or "", payload["name"])
-            self._taken.append((entry.seq, key, self._judge.put(key, None)))
+            self._take_one(entry.seq, key, None)
         elif entry.kind in ("write", "delete") and is_read(payload["manifest"]):
             parsed = parse(payload["manifest"])
             key = (parsed.kind, parsed.namespace, parsed.name)
-            self._taken.append((entry.seq, key, self._judge.put(key, parsed.typed)))
+            self._take_one(entry.seq, key, parsed.typed)
 
 
 def _key(entry: Entry) -> Key:
     meta = entry.payload["manifest"]["metadata"]
     return (str(entry.payload["manifest"]["kind"]), str(meta.get("namespace") or ""), str(meta["name"]))
+
+
+def _matters(kind: str, before: Any, after: Any) -> bool:
+    """Whether a change may change a decision: no heartbeat of a node, no news of a pod that stays where it is."""
+    if before is None or after is None:
+        return before is not after
+    if kind == "Pod":
+        return bool(_of_a_pod(before) != _of_a_pod(after))
+    if kind == "Node":
+        return bool(_of_a_node(before.manifest) != _of_a_node(after.manifest))
+    return True
+
+
+def _of_a_pod(pod: Pod) -> tuple[Any, ...]:
+    place = (pod.node_name, pod.nominated_node_name, pod.is_terminating, pod.is_terminal)
+    return (*place, pod.uid, pod.labels, pod.requests)
+
+
+def _of_a_node(node: Manifest) -> tuple[Any, ...]:
+    status = node.get("status") or {}
+    return (
+        node["metadata"].get("labels"), node["metadata"].get("annotations"), node.get("spec"),
+        status.get("allocatable"), status.get("images"), status.get("declaredFeatures"),
+    )  # fmt: skip
 
 
 def _changes_no_room(entry: Entry) -> bool:

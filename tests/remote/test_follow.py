@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import threading
 import time
 from collections import Counter
@@ -207,16 +210,28 @@ def test_the_command_names_a_fault_and_says_no_secret(
     kubeconfig_file, record, scenario = (tmp_path / name for name in ("config", "seen", "incident.json"))
     kubeconfig_file.write_text(json.dumps(kubeconfig(live.address)))
 
+    def until_it_has_two(pattern: str) -> None:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if record.exists() and len(set(re.findall(pattern, record.read_text()))) == 2:
+                return
+            time.sleep(0.1)
+
     def decide() -> None:
+        until_it_has_two('"kind":"Node","metadata":{"name":"([^"]+)"')
         live.apply(make_pod("acme-fine", schedulerName="packer"), secret)
         live.bind("acme-fine", "acme-1")
         live.bind("acme-web", "acme-2")
+        until_it_has_two('"nodeName":"([^"]+)"')
+        time.sleep(0.6)
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def followed(*more: str) -> str:
-        acting = threading.Timer(1.5, decide)
+        record.unlink(missing_ok=True)
+        acting = threading.Thread(target=decide)
         acting.start()
         with pytest.raises(SystemExit) as ended:
-            command(["follow", "--kubeconfig", str(kubeconfig_file), "--for", "4", *more])
+            command(["follow", "--kubeconfig", str(kubeconfig_file), "--for", "100", *more])
         acting.join()
         live.core.delete_collection_namespaced_pod("default", grace_period_seconds=0)
         assert ended.value.code == 1

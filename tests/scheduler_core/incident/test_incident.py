@@ -116,11 +116,20 @@ def test_a_watch_that_was_cut_off_does_not_know_what_it_missed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lacking", "verdict"), [("PersistentVolumeClaim", "infeasible"), ("Pod", "unknown"), ("Node", "unknown")]
+    ("lacking", "plugin", "verdict"),
+    [
+        ("PersistentVolumeClaim", "NodeAffinity", "infeasible"),
+        ("Pod", "NodeAffinity", "infeasible"),
+        ("Node", "NodeAffinity", "unknown"),
+        ("Pod", "NodeResourcesFit", "unknown"),
+    ],
 )
-def test_what_may_explain_a_difference_and_is_not_known_is_named(lacking: str, verdict: str) -> None:
+def test_what_may_explain_a_difference_and_is_not_known_is_named(
+    lacking: str, plugin: str, verdict: str
+) -> None:
     following = LiveIncident(release=DEFAULT)
-    wrong = prepare(pod("p", nodeSelector={"disk": "ssd"}))
+    asks: dict[str, Any] = {"NodeAffinity": {"nodeSelector": {"disk": "ssd"}}}
+    wrong = prepare(pod("p", **asks.get(plugin, {"requests": {"cpu": "99"}})))
     for line in (
         {"type": "NOT_KNOWN", "what": f"{lacking} (no right)"},
         {"type": "LISTED", "object": prepare(node("n0"))},
@@ -129,7 +138,7 @@ def test_what_may_explain_a_difference_and_is_not_known_is_named(lacking: str, v
     ):
         following.take({"at": "2026-01-01T00:00:00Z", **line})
     [one] = following.judge(2**62)
-    assert (one.found.verdict, one.found.plugin) == (verdict, "NodeAffinity")
+    assert (one.found.verdict, one.found.plugin) == (verdict, plugin)
 
 
 def test_a_planted_fault_is_named_by_its_plugin(tmp_path: Path) -> None:
