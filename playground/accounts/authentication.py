@@ -78,7 +78,7 @@ class SessionLogin(SessionAuthentication):
 
 
 class MayEnter(BasePermission):
-    """Embedded: everybody (the wall around it is LoopbackOnlyMiddleware). Team: who says who they are."""
+    """Embedded: everybody (the wall around it is WallMiddleware). Team: who says who they are."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return settings.EMBEDDED or bool(request.user and request.user.is_authenticated)

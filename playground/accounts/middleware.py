@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from playground.accounts.limits import allowance
 from playground.accounts.sessions import keep_seen
-from playground.security import SAFE_METHODS
+from playground.middleware import SAFE_METHODS
 
 Handler = Callable[[HttpRequest], HttpResponse]
 

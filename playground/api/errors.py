@@ -23,7 +23,7 @@ from playground.api.documentation import MEDIA_TYPE, OF_STATUS, REASONS
 from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.trouble import cause_of
-from playground.request_ids import request_id
+from playground.middleware import request_id
 
 logger = logging.getLogger(__name__)
 

@@ -34,6 +34,7 @@ _OF_ENGINE: Final = (
     *("next_deadline_what", "clock_mode", "wall_anchor", "virtual_anchor_ns"),
 )
 """Columns of a cluster's row that a running engine moves; `now_ns` begins at its start."""
+_CLONED: Final = ("seed", "config", "kubernetes_release", "feature_gates", "assumed_expiry_ns")
 
 
 def create_cluster(
@@ -46,6 +47,7 @@ def create_cluster(
     kubernetes_release: str | None = None,
     feature_gates: Mapping[str, bool] | None = None,
     start_ns: int | None = None,
+    **origin: Any,
 ) -> Cluster:
     """A new cluster, paused, with only what every cluster has (four namespaces, two PriorityClasses).
 
@@ -67,6 +69,8 @@ def create_cluster(
         Gates of the release that are switched.
     start_ns
         Virtual time it starts at; None = the wall clock.
+    **origin
+        Columns that say what it is made of.
 
     Raises
     ------
@@ -83,6 +87,7 @@ def create_cluster(
         creator=owner,
         start_ns=start,
         now_ns=start,
+        **origin,
     )
     if seed is not None:
         if isinstance(seed, bool) or not 0 <= seed < 2**63:
@@ -123,15 +128,11 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         name=_checked_name(name),
         owner=owner,
         creator=owner,
-        seed=cluster.seed,
-        config=cluster.config,
-        kubernetes_release=cluster.kubernetes_release,
-        feature_gates=cluster.feature_gates,
-        assumed_expiry_ns=cluster.assumed_expiry_ns,
         start_ns=cluster.now_ns,
         now_ns=cluster.now_ns,
         parent=cluster,
         parent_cycle=cluster.next_cycle - 1,
+        **{column: getattr(cluster, column) for column in _CLONED},
     )
     with transaction.atomic():
         lock_person(owner)

@@ -20,7 +20,7 @@ from django_htmx.middleware import HtmxDetails
 from playground.accounts.choices import Role
 from playground.clusters import access
 from playground.clusters.row_types import Cluster
-from playground.security import SAFE_METHODS
+from playground.middleware import SAFE_METHODS
 
 
 def visible_clusters(request: HttpRequest) -> QuerySet[Cluster]:

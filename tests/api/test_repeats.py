@@ -49,7 +49,7 @@ def test_a_body_that_is_too_large_is_a_problem(api: Api, settings: Any) -> None:
 
 
 @pytest.mark.parametrize("where", ["playground.api.views.clusters.clusters_overview",
-                                   "playground.connections.ConnectionsMiddleware.__call__"])  # fmt: skip
+                                   "playground.middleware.ConnectionsMiddleware.__call__"])  # fmt: skip
 def test_what_breaks_is_a_problem_with_the_name_of_the_request(
     api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
 ) -> None:
@@ -59,7 +59,7 @@ def test_what_breaks_is_a_problem_with_the_name_of_the_request(
     api.client.raise_request_exception = False
     if where.endswith("__call__"):
         # Outside of every view: what breaks between the wall and the views.
-        where = "playground.security.SecurityHeadersMiddleware.__call__"
+        where = "playground.middleware.WallMiddleware.__call__"
     monkeypatch.setattr(where, broken)
     body = problem(api.get("/clusters/", X_Request_Id="mine-1"), 500)
     assert body["requestId"] == "mine-1" and "broken on purpose" not in body["detail"]

@@ -121,10 +121,11 @@ class PodUse:
         return bool(self.held_in)
 
 
-_POD_FIELDS = (
-    "namespace", "name", "node_name", "nominated_node", "priority", "priority_class", "cpu_milli",
-    "memory_bytes", "extended", "terminating", "lane", "phase", "created_ns",
+_SAME = (
+    "namespace", "name", "priority", "priority_class", "cpu_milli", "memory_bytes", "extended", "terminating",
+    "phase",
 )  # fmt: skip
+_POD_FIELDS = (*_SAME, "node_name", "nominated_node", "lane", "created_ns")
 
 
 _Facts = tuple[Any, ...]
@@ -276,18 +277,10 @@ def _in_order(row: Mapping[str, Any]) -> tuple[int, int, str, str]:
 def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
     held = "" if row["node_name"] else reserved.get(f"{row['namespace']}/{row['name']}", "")
     return PodUse(
-        namespace=row["namespace"],
-        name=row["name"],
+        **{name: row[name] for name in _SAME},
         node=row["node_name"] or held or row["nominated_node"],
-        priority=row["priority"],
-        priority_class=row["priority_class"],
-        cpu_milli=row["cpu_milli"],
-        memory_bytes=row["memory_bytes"],
-        extended=row["extended"],
-        terminating=row["terminating"],
         nominated=not row["node_name"] and not held,
         held_in=(row["lane"] or Pod.Lane.PERMIT) if held else "",
-        phase=row["phase"],
     )
 
 

@@ -470,6 +470,11 @@ def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: dat
 MOST_OF_A_BATCH: Final = 1000
 MOST_OF_A_CLUSTER: Final = 20_000
 TRIM_EVERY: Final = 500
+_OF_MOVE: Final = {
+    field.name: field.max_length
+    for field in QueueMove._meta.concrete_fields
+    if field.max_length and hasattr(Move, field.name)
+}
 
 
 def keep_moves(cluster: Cluster, moves: Sequence[Move]) -> None:
@@ -488,18 +493,12 @@ def keep_moves(cluster: Cluster, moves: Sequence[Move]) -> None:
         [
             {
                 "cluster": cluster.pk,
-                "at_ns": move.at_ns,
                 "ran_seq": cluster.engine_seq,
                 "pod_namespace": move.pod.partition("/")[0],
                 "pod_name": move.pod.partition("/")[2],
                 "pod_uid": move.uid,
-                "source": str(move.source),
-                "target": str(move.target),
-                "event": move.event[:64],
-                "cause": move.cause[:64],
-                "plugin": move.plugin,
-                "hint": move.hint[:16],
-                "reason": move.reason[:300],
+                "at_ns": move.at_ns,
+                **{column: str(getattr(move, column))[:most] for column, most in _OF_MOVE.items()},
             }
             for move in kept
         ],

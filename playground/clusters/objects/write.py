@@ -498,14 +498,9 @@ def set_cordon(*, cluster: Cluster, node: str, unschedulable: bool) -> dict[str,
     ------
     NotFound
     """
-    kind = kinds.named("Node")
-    row = existing(cluster, kind, "", node)
-    spec = dict(row.manifest.get("spec") or {})
-    spec.pop("unschedulable", None)
-    if unschedulable:
-        spec["unschedulable"] = True
+    patch = {"spec": {"unschedulable": unschedulable or None}}
     with one_change(f"{'cordon' if unschedulable else 'uncordon'} Node {node}"):
-        return replace_object(cluster=cluster, manifest=dict(row.manifest) | {"spec": spec})
+        return patch_object(cluster=cluster, kind=kinds.named("Node"), namespace="", name=node, patch=patch)
 
 
 def _managed(manifest: dict[str, Any], managed_fields: list[dict[str, Any]] | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from playground.clusters import kinds
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.drive.config import set_assumed_expiry, set_config, set_release
 from playground.clusters.drive.runs import decide_permit, parse_duration_ns, request_run
-from playground.clusters.errors import Conflict, InvalidInput, NotFound, TooManyRequests
+from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.extenders.mock import mock_rules_throughout, serve_mock_extenders, with_extenders_at
 from playground.clusters.history.undo import Undone
 from playground.clusters.history.undo import undo as undo_cluster
@@ -24,12 +24,12 @@ from playground.clusters.log.entries import entries_of, initial_config, initial_
 from playground.clusters.log.quotas import check_token
 from playground.clusters.log.rows import rows_of
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
+from playground.clusters.objects.actions import act_on_nodes
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object
 from playground.clusters.objects.write import (
     bind_pod,
     delete_object,
-    evict_pod,
     replace_object,
     set_cordon,
 )
@@ -77,14 +77,13 @@ def fork(
             kubernetes_release=follows["name"],
             feature_gates=follows.get("switched"),
             start_ns=begins_as.start_ns,
+            parent_share=scenario.public_id,
         )
         urls = serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)
         set_assumed_expiry(cluster=cluster, after_ns=begins_as.assumed_expiry_ns or 0)
         if begins_as.objects or begins_as.kept:
             apply_documents(cluster=cluster, objects=[*begins_as.objects, *begins_as.kept])
         cluster.refresh_from_db()
-        cluster.parent_share = scenario.public_id
-        cluster.save(update_fields=["parent_share"])
         note_opening(cluster)
         Origin.objects.create(
             cluster=cluster,
@@ -161,7 +160,7 @@ def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
         case "cordon" | "uncordon":
             set_cordon(cluster=cluster, node=argument, unschedulable=verb == "cordon")
         case "drain":
-            _drain(cluster, argument)
+            act_on_nodes(cluster=cluster, action="drain", nodes=[argument])
         case "allow" | "reject":
             namespace, _, name = argument["pod"].partition("/")
             decide_permit(
@@ -204,19 +203,6 @@ def _kind(name: str) -> kinds.Kind:
     if kind is None:
         raise InvalidInput(f"{name} is no kind of this playground", field="kind", value=name)
     return kind
-
-
-def _drain(cluster: Cluster, node: str) -> None:
-    """Cordon, and evict what budgets let go and no DaemonSet holds."""
-    set_cordon(cluster=cluster, node=node, unschedulable=True)
-    pods = Pod.objects.filter(cluster=cluster, node_name=node, terminating=False).exclude(
-        owner_kind="DaemonSet"
-    )
-    for namespace, name in list(pods.values_list("namespace", "name")):
-        try:
-            evict_pod(cluster=cluster, namespace=namespace, name=name)
-        except (NotFound, TooManyRequests):
-            continue
 
 
 def make_text(

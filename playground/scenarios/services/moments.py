@@ -216,12 +216,10 @@ def _branch(
             kubernetes_release=release["name"],
             feature_gates=release.get("switched"),
             start_ns=at_ns,
+            assumed_expiry_ns=expiry_ns,
+            **origin,
         )
         serve_mock_extenders(cluster=branch, rules=rules)
-        origin["assumed_expiry_ns"] = expiry_ns
-        for field, value in origin.items():
-            setattr(branch, field, value)
-        branch.save(update_fields=list(origin))
         definitions = [item for item in manifests if item["kind"] == DEFINITION]
         table = with_definitions(built_in_of(release["name"]), definitions)
         ranked = ((table.by_key(item.get("apiVersion", ""), item["kind"]), item) for item in manifests)

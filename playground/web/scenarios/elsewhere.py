@@ -17,10 +17,10 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 
 from playground.clusters.errors import ClusterError, NotFound
 from playground.engine.scenarios import MAX_LINK_CHARS
+from playground.middleware import CONTENT_SECURITY_POLICY
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
 from playground.scenarios.services import shares
-from playground.security import CONTENT_SECURITY_POLICY
 from playground.web.looks import View
 from playground.web.problems import problems_of
 from playground.web.requests import HtmxHttpRequest, download, positive_int, site_user, wants_login
