@@ -12,13 +12,14 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.middleware.gzip import GZipMiddleware
+from rest_framework.exceptions import APIException, ParseError
 
 _GZIP: Final = b"\x1f\x8b"
 MOST_PARTS: Final = 100
 """Of a gzip'd file; programs write one, or one a processor."""
 
 
-class BodyTooLarge(Exception):
+class BodyTooLarge(APIException):
     """More bytes than one request may carry, as it is sent or unpacked.
 
     Attributes
@@ -26,6 +27,8 @@ class BodyTooLarge(Exception):
     limit_bytes : int
         The most that is taken.
     """
+
+    status_code = 413
 
     def __init__(self, limit_bytes: int, *, is_packed: bool = False) -> None:
         if is_packed:
@@ -38,12 +41,15 @@ class BodyTooLarge(Exception):
         self.limit_bytes = limit_bytes
 
 
-class NotUnpacked(ValueError):
+class NotUnpacked(ParseError):
     """A gzip'd file is damaged or cut off, or is none."""
 
 
-class UnknownEncoding(ValueError):
+class UnknownEncoding(APIException):
     """A body is packed in another way than gzip."""
+
+    status_code = 415
+    accepts = "gzip"
 
 
 def megabytes(n_bytes: int) -> str:

@@ -131,7 +131,10 @@ class Surface(APIView):
 
 
 def headers_of(error: APIException) -> dict[str, str]:
-    """What goes with a refusal: how to say who asks, and when to ask again."""
-    scheme, wait_s = getattr(error, "auth_header", None), getattr(error, "wait", None)
-    headers = {"WWW-Authenticate": scheme, "Retry-After": str(int(wait_s or 0)) if wait_s else None}
-    return {name: value for name, value in headers.items() if value}
+    """What goes with a refusal: how to say who asks, when to ask again, how a body may be packed."""
+    headers = {
+        "WWW-Authenticate": getattr(error, "auth_header", None),
+        "Retry-After": int(getattr(error, "wait", None) or 0),
+        "Accept-Encoding": getattr(error, "accepts", None),
+    }
+    return {name: str(value) for name, value in headers.items() if value}

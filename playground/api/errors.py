@@ -20,7 +20,6 @@ from rest_framework.response import Response
 
 from playground.accounts.authentication import headers_of
 from playground.api.documentation import MEDIA_TYPE, OF_STATUS, REASONS
-from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.trouble import cause_of
 from playground.middleware import request_id
@@ -92,12 +91,8 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
         return error.response
     if isinstance(error, ClusterError):
         return _refused(error)
-    if isinstance(error, BodyTooLarge | RequestDataTooBig):
+    if isinstance(error, RequestDataTooBig):
         return problem(413, "RequestEntityTooLarge", str(error))
-    if isinstance(error, NotUnpacked):
-        return problem(400, "BadRequest", str(error))
-    if isinstance(error, UnknownEncoding):
-        return problem(415, "UnsupportedMediaType", str(error), headers={"Accept-Encoding": "gzip"})
     if isinstance(error, Http404):
         return problem(404, "NotFound", str(error) or "There is nothing here.")
     if isinstance(error, PermissionDenied):

@@ -8,17 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from django.db import DatabaseError, connection
-from django.db.models import Case, Count, F, Min, Model, Q, QuerySet, When
-from django.db.models.functions import Now
+from django.db.models import Count, F, Min, Q
 from django.utils import timezone
 
 from playground.clusters import lanes
 from playground.clusters.models import (
     Cluster,
-    ClusterMetric,
     Cycle,
     Job,
     LanePulse,
@@ -30,7 +29,7 @@ from playground.clusters.models import (
 )
 from playground.engine.batch import DriveResult
 from playground.engine.entries import CycleRecord
-from playground.engine.releases import release_of
+from scheduler_core.releases import release_from
 from scheduler_core.schema.tables import table_beside
 
 logger = logging.getLogger(__name__)
@@ -127,7 +126,7 @@ class Counts:
 
     def batch(self, cluster: Cluster, result: DriveResult, duration_s: float) -> None:
         """The cycles and queue moves of a batch; the time it took is shared among its cycles alike."""
-        has_entities = release_of(cluster.release).has("EntityMetrics")
+        has_entities = release_from(cluster.release).has("EntityMetrics")
         for move in result.moves:
             queue = _QUEUE_OF_LANE.get(move.target)
             if queue is not None and move.source != move.target and move.event != "SchedulerStarted":
@@ -193,28 +192,23 @@ class Counts:
         # Sorted, so that two workers lock rows in the same order.
         items = sorted(self._rows().items())
         try:
-            _add(Metric, "", (), items)
+            _add(None, "(name, labels) WHERE cluster_id IS NULL", items)
             if items and cluster_id is not None and Cluster.objects.filter(pk=cluster_id).exists():
-                _add(ClusterMetric, "cluster_id, ", (cluster_id,), items)
+                _add(cluster_id, "(cluster_id, name, labels)", items)
         except DatabaseError:
             logger.exception("counts of %d metrics were lost", len(items))
 
 
-def _add(
-    model: type[Model], keys: str, of: tuple[int, ...], items: Sequence[tuple[tuple[str, str], float]]
-) -> None:
-    table = connection.ops.quote_name(model._meta.db_table)
-    places = f"({','.join(['%s'] * (len(of) + 3))})"
+def _add(cluster_id: int | None, once: str, items: Sequence[tuple[tuple[str, str], float]]) -> None:
+    table = connection.ops.quote_name(Metric._meta.db_table)
     for start in range(0, len(items), 200):
-        part = items[start : start + 200]
-        parameters: list[int | str | float] = []
-        for (name, labels), value in part:
-            parameters += (*of, name, labels, value)
+        rows = [(cluster_id, *key, value) for key, value in items[start : start + 200]]
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {table} ({keys}name, labels, value) VALUES {','.join([places] * len(part))} "
-                f"ON CONFLICT ({keys}name, labels) DO UPDATE SET value = {table}.value + EXCLUDED.value",
-                parameters,
+                f"INSERT INTO {table} (cluster_id, name, labels, value)"
+                f" VALUES {','.join(['(%s,%s,%s,%s)'] * len(rows))}"
+                f" ON CONFLICT {once} DO UPDATE SET value = {table}.value + EXCLUDED.value",
+                [*chain(*rows)],
             )
 
 
@@ -227,7 +221,7 @@ _QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 def metrics_text(cluster: Cluster | None = None) -> str:
     """Everything the scheduler did, over all clusters (seven queries) or of one (six)."""
     of: dict[str, Any] = {} if cluster is None else {"cluster": cluster}
-    rows = Metric.objects.all() if cluster is None else ClusterMetric.objects.filter(cluster=cluster)
+    rows = Metric.objects.filter(cluster=cluster)
     lines: list[str] = []
     stored: dict[str, list[tuple[str, str, float]]] = {}
     for name, labels, value in rows.order_by("name", "labels").values_list("name", "labels", "value"):
@@ -248,7 +242,7 @@ def metrics_text(cluster: Cluster | None = None) -> str:
         .values_list("lane", "n")
     )
     lines += gauge("scheduler_pending_pods", ((f'queue="{lane}"', lanes.get(lane, 0)) for lane in _QUEUES))
-    if cluster is None or release_of(cluster.release).has("EntityMetrics"):
+    if cluster is None or release_from(cluster.release).has("EntityMetrics"):
         entities = ((f'queue="{lane}",type="pod"', lanes.get(lane, 0)) for lane in _QUEUES)
         lines += gauge("scheduler_queued_entities", entities)
     rejectors: Counter[str] = Counter()
@@ -322,50 +316,15 @@ def _histogram(name: str, rows: Iterable[tuple[str, str, float]]) -> list[str]:
     return lines
 
 
-# ---- Which clusters wait for a worker
-
-
-def busy() -> QuerySet[Cluster]:
-    """Clusters that want cycles now: a run is open, or pods can be tried at 1x.
-
-    With `waits_since`, the end of the last visit; None also if that was before the database's clock went back.
-    """
-    return Cluster.objects.filter(
-        Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
-        | Q(clock_mode=Cluster.ClockMode.REALTIME, next_deadline_ns__lte=F("now_ns")),
-        parked_reason="",
-    ).annotate(waits_since=Case(When(driven_at__lte=Now(), then=F("driven_at"))))
-
-
 # ---- What tells whether the whole site does its work, as rows say it: for metrics and alerts
 
 MOST_LOOKED_AT: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class SiteHealth:
-    """The figures of one moment.
-
-    Attributes
-    ----------
-    oldest_wake_up_s
-        Lane -> seconds the oldest work in it waits that no worker is at; 0 if there is none.
-    workers
-        Lane -> workers that gave a sign lately.
-    leases, expired_leases
-        Clusters a worker is at, and those whose worker did not renew in time.
-    """
-
-    oldest_wake_up_s: dict[str, float]
-    workers: dict[str, int]
-    leases: int
-    expired_leases: int
-
-
-def site_health(now: datetime | None = None) -> SiteHealth:
-    """Read them. Four queries."""
-    wall = now or timezone.now()
-    seen = dict(
+def site_gauges() -> list[str]:
+    """How long the oldest work of each lane waits that no worker is at, its workers, and the leases. Four queries."""
+    wall = timezone.now()
+    workers = dict(
         LanePulse.objects.filter(passed_at__gte=wall - timedelta(seconds=lanes.SILENT_S))
         .values_list("lane")
         .annotate(n=Count("worker"))
@@ -375,7 +334,7 @@ def site_health(now: datetime | None = None) -> SiteHealth:
         held=Count("pk", filter=Q(lease_expires__gte=wall)),
         expired=Count("pk", filter=Q(lease_expires__lt=wall)),
     )
-    since = {lanes.DECIDE: _decisions(wall), **{lane: [] for lane in lanes.LANES if lane != lanes.DECIDE}}
+    since = {lanes.DECIDE: _decisions(wall), lanes.ASK: [], lanes.MAKE: []}
     waiting = Job.objects.filter(
         Q(claimed_until__isnull=True) | Q(claimed_until__lt=wall),
         Q(not_before__isnull=True) | Q(not_before__lte=wall),
@@ -384,27 +343,29 @@ def site_health(now: datetime | None = None) -> SiteHealth:
         :MOST_LOOKED_AT
     ]:
         since.setdefault(lane, []).append(max(time for time in times if time is not None))
-    return SiteHealth(
-        oldest_wake_up_s={lane: _age_s(times, wall) for lane, times in since.items()},
-        workers={lane: seen.get(lane, 0) for lane in lanes.LANES},
-        leases=leases["held"],
-        expired_leases=leases["expired"],
+    ages = (
+        (lane, max(0.0, (wall - min(times, default=wall)).total_seconds())) for lane, times in since.items()
     )
+    return [
+        *gauge("playground_oldest_wakeup_age_seconds", ((f'lane="{lane}"', age_s) for lane, age_s in ages)),
+        *gauge("playground_workers", ((f'lane="{lane}"', workers.get(lane, 0)) for lane in lanes.LANES)),
+        *gauge("playground_leases", ((f'state="{state}"', n) for state, n in leases.items())),
+    ]
 
 
 def _decisions(wall: datetime) -> list[datetime]:
-    """Since when each cluster that wants cycles and has no worker waits."""
+    """Since when each cluster that wants cycles waits that no worker has: a run is open, or pods can be tried at 1x."""
     rows = (
-        busy()
-        .filter(Q(lease_expires__isnull=True) | Q(lease_expires__lt=wall))
-        .annotate(asked=Min("runs__created", filter=Q(runs__state__in=["queued", "running"])))
+        Cluster.objects.filter(
+            Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
+            | Q(clock_mode=Cluster.ClockMode.REALTIME, next_deadline_ns__lte=F("now_ns")),
+            Q(lease_expires__isnull=True) | Q(lease_expires__lt=wall),
+            parked_reason="",
+        )
+        .annotate(asked=Min("runs__created", filter=Q(runs__state__in=Run.OPEN)))
         .values_list("created", "driven_at", "asked")[:MOST_LOOKED_AT]
     )
     return [
         max((time for time in (driven_at, asked) if time is not None), default=created)
         for created, driven_at, asked in rows
     ]
-
-
-def _age_s(times: Iterable[datetime], wall: datetime) -> float:
-    return max(0.0, *((wall - time).total_seconds() for time in times), 0.0)

@@ -1105,26 +1105,25 @@ class Metric(Row):
 
     Of a histogram there is ``NAME_sum``, and ``NAME_bucket`` with what fell into that bucket and no smaller one; what
     /metrics tells besides is summed up from these (metrics.py).
+
+    Attributes
+    ----------
+    cluster
+        What is counted of one is gone with it, while the sums over all, which have none, stay as they are.
     """
 
+    # Its constraint begins with the cluster; an index of it alone would only cost room.
+    cluster = models.ForeignKey(
+        Cluster, null=True, on_delete=models.CASCADE, related_name="metrics", db_index=False
+    )
     name = models.CharField(max_length=120)
     labels = models.CharField(max_length=300, blank=True, default="")  # as in the text format, sorted
     value = models.FloatField(default=0)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["name", "labels"], name="metric_once")]
-
-
-class ClusterMetric(Row):
-    """The same of one cluster; gone with it, while the sums over all stay as they are."""
-
-    # Its constraint begins with the cluster; an index of it alone would only cost room.
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="metrics", db_index=False)
-    name = models.CharField(max_length=120)
-    labels = models.CharField(max_length=300, blank=True, default="")
-    value = models.FloatField(default=0)
-
-    class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "name", "labels"], name="cluster_metric_once")
+            models.UniqueConstraint(
+                fields=["name", "labels"], condition=models.Q(cluster=None), name="metric_once"
+            ),
+            models.UniqueConstraint(fields=["cluster", "name", "labels"], name="cluster_metric_once"),
         ]

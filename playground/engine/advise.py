@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from playground.engine.batch import Engine
 from playground.engine.entries import Entry
 from playground.engine.extender_answers import answer_of
-from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
 from scheduler_core.errors import CannotAnswer as CannotAnswer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport
@@ -20,6 +19,7 @@ from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.randomness import Randomness
+from scheduler_core.releases import release_from
 from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM, Recorded
 from scheduler_core.sim.simulation import Simulation
@@ -346,7 +346,9 @@ def run_seeds(
         The log cannot be run again by itself.
     """
     if beginning is None:
-        made = make_scenario(entries, config=config, release=release_of(release), seed=own, start_ns=start_ns)
+        made = make_scenario(
+            entries, config=config, release=release_from(release), seed=own, start_ns=start_ns
+        )
     else:
         now_ns = beginning.simulation["nowNs"]
         made = make_scenario(entries, seed=own, start_ns=now_ns, initial=beginning.objects, goes_on=True)

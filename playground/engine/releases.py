@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import scheduler_core
 from scheduler_core import releases
-from scheduler_core.releases import Gate, Release, ReleaseDifference, differences
+from scheduler_core.releases import Gate, ReleaseDifference, differences
 
 DEFAULT: Final = releases.DEFAULT.name
 """What a new cluster follows where none is named."""
@@ -51,11 +51,6 @@ class ReleaseOutline:
         return dict(Counter(one.known for one in self.differences))
 
 
-def release_names() -> tuple[str, ...]:
-    """Oldest first."""
-    return tuple(releases.RELEASES)
-
-
 def release_outlines() -> list[ReleaseOutline]:
     """Every release, oldest first."""
     known = releases.RELEASES
@@ -72,25 +67,10 @@ def release_outlines() -> list[ReleaseOutline]:
     ]
 
 
-def release_of(document: Mapping[str, Any] | None) -> Release:
-    """The release of a document (`Cluster.release`); None is the oldest."""
-    return releases.release_from(document)
-
-
-def patch_of(document: Mapping[str, Any] | None) -> str:
-    """The version that is followed, `v1.36.2`."""
-    return release_of(document).patch
-
-
 def all_patches() -> str:
     """For pages about no cluster: `1.34 to 1.36`."""
     oldest, newest = releases.OLDEST.name, releases.NEWEST.name
     return oldest if oldest == newest else f"{oldest} to {newest}"
-
-
-def title_of(document: Mapping[str, Any] | None) -> str:
-    """For people: `Kubernetes 1.36`, and what is switched."""
-    return release_of(document).title
 
 
 # ---- Where the engine is known to differ from kube-scheduler: the list in its README, for pages and answers

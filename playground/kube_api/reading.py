@@ -31,12 +31,12 @@ from playground.clusters.objects.queries import (
     selection_of,
 )
 from playground.clusters.row_types import Cluster
-from playground.engine.releases import patch_of
 from playground.kube_api.built_in import built_in_objects
 from playground.kube_api.read_defaults import with_read_defaults
 from playground.kube_api.requests import Target
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
+from scheduler_core.releases import release_from
 from scheduler_core.schema.tables import table_beside
 
 _SYSTEM: Final[Mapping[str, str]] = table_beside(__package__, "protocol.yaml")["system"]
@@ -170,7 +170,7 @@ class Form:
 
 
 def _presented(cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    patch, hosts = patch_of(cluster.release), _hosts(cluster, kind, manifests)
+    patch, hosts = release_from(cluster.release).patch, _hosts(cluster, kind, manifests)
     return [presented(kind, manifest, patch, hosts) for manifest in manifests]
 
 

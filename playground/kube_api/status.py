@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 
 from playground.accounts.authentication import headers_of
-from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters import kinds
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
 from playground.clusters.trouble import cause_of
@@ -86,12 +84,6 @@ def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
     if isinstance(error, ClusterError):
         reason = "BadRequest" if error.reason == "UnsupportedMediaType" else error.reason
         return failure(reason, error.message, details=_about(error)), {}
-    if isinstance(error, BodyTooLarge | RequestDataTooBig):
-        return failure("RequestEntityTooLarge", str(error)), {}
-    if isinstance(error, NotUnpacked):
-        return failure("BadRequest", str(error)), {}
-    if isinstance(error, UnknownEncoding):
-        return failure("UnsupportedMediaType", str(error)), {}
     if isinstance(error, Http404):
         return failure("NotFound", "the server could not find the requested resource"), {}
     if isinstance(error, exceptions.APIException):

@@ -27,7 +27,6 @@ from playground.clusters.kinds import KindTable
 from playground.clusters.log.changes import written_by
 from playground.clusters.objects.queries import get_object
 from playground.clusters.row_types import Cluster
-from playground.engine.releases import patch_of
 from playground.kube_api import discovery, openapi, writing
 from playground.kube_api.built_in import COMPONENTS_WARNING, built_in_object, component_statuses
 from playground.kube_api.discovery import PATHS, health
@@ -39,6 +38,7 @@ from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.tables import scale_table
 from playground.kube_api.watch import bounded, stream, watch_of
 from playground.kube_api.writing import scale_of
+from scheduler_core.releases import release_from
 from scheduler_core.schema.tables import table_beside
 
 _TABLES: Final = table_beside(__package__, "protocol.yaml")
@@ -101,7 +101,7 @@ class KubernetesAPI(Surface):
             return _json(review(inner, cluster, asked, person=person, role=own_role), 201)
         if (
             inner.method in ("GET", "HEAD")
-            and (told := _told(inner, table, path, patch_of(cluster.release))) is not None
+            and (told := _told(inner, table, path, release_from(cluster.release).patch)) is not None
         ):
             return told
         if inner.method in ("GET", "HEAD") and (found := metrics_of(inner, cluster, path)) is not None:

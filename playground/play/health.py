@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from playground.clusters import lanes, trouble
-from playground.clusters.metrics import gauge, metrics_text, site_health
+from playground.clusters.metrics import gauge, metrics_text, site_gauges
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     parts = ["\n".join([*_of_this_machine(up), ""])]
     if up:
         try:
-            parts += ["\n".join([*_of_the_site(), ""]), metrics_text()]
+            parts += ["\n".join([*site_gauges(), ""]), metrics_text()]
         except Error as error:  # gone since
             logger.warning("metrics: %s: %s", type(error).__name__, error)
             parts = ["\n".join([*_of_this_machine(False), ""])]
@@ -89,16 +89,4 @@ def _of_this_machine(database_is_up: bool) -> list[str]:
         *gauge("playground_broker_up", (("", int(_outcome(trouble.broker_trouble) == "ok")),)),
         *gauge("playground_disk_free_bytes", (("", disk.free),)),
         *gauge("playground_disk_size_bytes", (("", disk.total),)),
-    ]
-
-
-def _of_the_site() -> list[str]:
-    health = site_health()
-    oldest = ((f'lane="{lane}"', age_s) for lane, age_s in health.oldest_wake_up_s.items())
-    workers = ((f'lane="{lane}"', n) for lane, n in health.workers.items())
-    leases = (('state="held"', health.leases), ('state="expired"', health.expired_leases))
-    return [
-        *gauge("playground_oldest_wakeup_age_seconds", oldest),
-        *gauge("playground_workers", workers),
-        *gauge("playground_leases", leases),
     ]

@@ -17,10 +17,10 @@ from playground.clusters.foreign.agreement import MOST_NAMED, Agreement, schedul
 from playground.clusters.foreign.words import TITLES, why
 from playground.clusters.row_types import Cluster, ForeignDecision
 from playground.engine.entries import explain_trace
-from playground.engine.releases import patch_of
 from playground.web.cycles.present import view_cycle
 from playground.web.looks import View
 from playground.web.requests import HtmxHttpRequest, positive_int
+from scheduler_core.releases import release_from
 from scheduler_core.schema.tables import table_beside
 
 LOOKS: Final[Mapping[str, Sequence[str]]] = table_beside(__package__, "looks.yaml")["verdicts"]
@@ -64,7 +64,7 @@ def view_agreement(cluster: Cluster, found: Agreement) -> dict[str, Any]:
         "pieces": pieces,
         "common": [(*LOOKS[verdict][:2], n, verdict, plugin) for plugin, verdict, n in found.common],
         "judge": "default-scheduler" if "default-scheduler" in names else names[0],
-        "patch": patch_of(cluster.release),
+        "patch": release_from(cluster.release).patch,
         "no_node": found.kinds["no-node"],
         "n_all": found.total + found.counts["unknown"] + found.left,
         "n_others": found.total - found.agreed,

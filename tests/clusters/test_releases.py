@@ -12,7 +12,7 @@ from playground.clusters.history.cycles import cycle_explanation
 from playground.clusters.lifecycle import clone_cluster, create_cluster
 from playground.clusters.models import Checkpoint, Cluster, Cycle
 from playground.clusters.objects.apply import apply_documents
-from playground.engine.releases import DEFAULT, release_names
+from playground.engine.releases import DEFAULT
 from playground.engine.scenarios import opening_of, run_fresh
 from playground.scenarios.services import forking, moments
 from scheduler_core.releases.draft import draft
@@ -136,7 +136,7 @@ def test_a_release_of_one_file_is_on_every_surface_and_no_default_before_it_is_p
     (tmp_path / f"v{name.replace('.', '_')}.yaml").write_text(text)
     monkeypatch.setattr(package, "FOLDERS", [*package.FOLDERS, tmp_path])
     monkeypatch.setattr(package, "RELEASES", package.found_releases())
-    assert release_names()[-1] == name
+    assert [*package.RELEASES][-1] == name
     assert DEFAULT == "1.37"
     assert f'<option value="{name}">' in client.get("/new/").content.decode()
     listed = client.get("/api/v1/releases/").json()["items"]

@@ -10,8 +10,8 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cycle, Question
 from playground.engine import scenarios
-from playground.engine import whole_runs as engine_model
 from playground.engine.scenarios import RunStopped
+from playground.scenarios.services import questions as asked_of_runs
 from playground.scenarios.services.gallery import open_gallery_scenario
 from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
@@ -134,12 +134,12 @@ def test_strangers_read_a_public_share_and_cannot_have_it_checked(client, overta
     assert client.get(f"/api/v1/clusters/{mine.public_id}/model/").status_code in (401, 404)
 
 
-def test_only_so_many_cycles_are_told_those_with_most_to_tell_first(monkeypatch):
+def test_only_so_many_cycles_are_told_those_with_most_to_tell_first(monkeypatch, overtaken):
     def cycle(number: int, status: str):
         return {"cycle": number, "verdicts": [{"status": status}]}
 
     found = {"cycles": [cycle(1, "holds"), cycle(2, "holds"), cycle(3, "leaves")]}
     monkeypatch.setattr(scenarios, "ask_process", lambda request, timeout_s: found)
-    monkeypatch.setattr(engine_model, "MOST_CYCLES_TOLD", 2)
-    told = engine_model.check_document("")
+    monkeypatch.setattr(asked_of_runs, "MOST_CYCLES_TOLD", 2)
+    told = asked_of_runs.KINDS["model"].answer(Question(share=overtaken.public_id), None, None)
     assert told["nCycles"] == 3 and [item["cycle"] for item in told["cycles"]] == [1, 3]

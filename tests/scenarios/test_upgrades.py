@@ -128,13 +128,13 @@ def test_a_preview_is_ended_where_it_is_not_wanted_any_more(monkeypatch: pytest.
     asked = request_upgrade(cluster, "1.36")
     with pytest.raises(Conflict, match="under way"):
         request_upgrade(cluster, "1.35")
-    told = upgrades.upgrade_document
+    told = upgrades.ask_process
 
     def cancelled(*args: Any, **how: Any) -> Any:
         questions.cancel(Question.objects.filter(pk=asked.pk))
         return told(*args, **how)
 
-    monkeypatch.setattr(upgrades, "upgrade_document", cancelled)
+    monkeypatch.setattr(upgrades, "ask_process", cancelled)
     monkeypatch.setattr("playground.engine.scenarios.LOOK_EVERY_S", 0.01)
     questions.answer(question_id=asked.pk)
     asked.refresh_from_db()

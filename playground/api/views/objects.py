@@ -140,7 +140,9 @@ def _typed_create(call: Call, kind: str, cluster: Cluster) -> Any:
     if not call.request.data:
         raise InvalidInput(f"a {kind} is expected in the body")
     fields, known = FieldValidation(call.field_validation), kinds.named(kind)
-    stored = write.create_object(cluster=cluster, manifest=_of_kind(call.request.data, known), fields=fields)
+    stored = write.create_object(
+        cluster=cluster, manifest=_of_kind(dict(call.request.data), known), fields=fields
+    )
     response = _answer(stored, 201, fields)
     response["Location"] = f"{call.request.path.rstrip('/')}/{_place(known, stored)}/"
     return response

@@ -18,8 +18,8 @@ from playground.clusters.extenders import mock
 from playground.clusters.objects.queries import list_mock_extenders
 from playground.clusters.row_types import Cluster, MockExtender
 from playground.engine.configuration import loaded_and_problem, without_effect
-from playground.engine.releases import patch_of
 from playground.engine.rules import DEFAULT_PROFILE, is_name
+from scheduler_core.releases import release_from
 
 
 def config_read(call: Call, cluster: Cluster) -> Any:
@@ -72,7 +72,7 @@ def config_convert(call: Call, cluster: Cluster) -> Any:
 
 def release_read(call: Call, cluster: Cluster) -> Any:
     """The release the cluster follows, and the feature gates that are switched."""
-    return shown("FollowedRelease", cluster, emulates=patch_of(cluster.release))
+    return shown("FollowedRelease", cluster, emulates=release_from(cluster.release).patch)
 
 
 def release_write(call: Call, cluster: Cluster) -> Any:

@@ -9,6 +9,7 @@ from playground.api.representations import shown
 from playground.api.views.base import Call
 from playground.clusters.errors import NotFound
 from playground.engine import releases
+from scheduler_core.releases import release_named
 from scheduler_core.version import ENGINE_VERSION
 
 PATHS = {
@@ -29,8 +30,8 @@ def index_read(call: Call) -> Any:
 def version_read(call: Call) -> Any:
     """The release new clusters follow, all there are, the engine's own, where they are known to differ."""
     return {
-        "emulates": releases.patch_of({"name": releases.DEFAULT}),
-        "releases": list(releases.release_names()),
+        "emulates": release_named(releases.DEFAULT).patch,
+        "releases": [release.name for release in releases.release_outlines()],
         "engine": ENGINE_VERSION,
         "api": "v1",
         "sampling": {

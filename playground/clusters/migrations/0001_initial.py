@@ -9,7 +9,7 @@ from playground.migrating import tables_of
 def leave_room(apps, schema_editor):
     """Rows that change with every batch leave room on their pages on PostgreSQL."""
     if schema_editor.connection.vendor == "postgresql":
-        for table in ("metric", "clustermetric", "cluster", "run", "lanepulse"):
+        for table in ("metric", "cluster", "run", "lanepulse"):
             schema_editor.execute(f"ALTER TABLE clusters_{table} SET (fillfactor = 35)")
 
 

@@ -46,13 +46,13 @@ from playground.clusters.objects.queries import selector_matches
 from playground.clusters.objects.updates import same, updated
 from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
-from playground.engine.releases import release_of
 from playground.engine.resizing import check_quality, resized
 from scheduler_core.objects.defaults import PriorityClasses
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.labels import subdomain_errors
 from scheduler_core.objects.merge import merge_patch
 from scheduler_core.objects.reading import Posted
+from scheduler_core.releases import release_from
 from scheduler_core.sim.admission import SYSTEM_PREFIX
 
 _LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
@@ -416,7 +416,7 @@ def bind_pod(
             raise Conflict(f"pod {name} {words}", **kind.named(namespace, name))
         if not node:
             raise InvalidManifest("is required", path="target.name", kind="Binding", name=name)
-        if release_of(cluster.release).has("BindingTargetChecked"):
+        if release_from(cluster.release).has("BindingTargetChecked"):
             for words in subdomain_errors(node):
                 raise InvalidManifest(words, path="target.name", value=node, kind="Binding", name=name)
         status = dict(row.manifest.get("status") or {})

@@ -35,12 +35,12 @@ from playground.clusters.objects.write import (
 )
 from playground.engine.entries import Cut, until
 from playground.engine.extender_answers import extenders_of
-from playground.engine.releases import release_of
 from playground.engine.scenarios import MadeText, RunStopped, ScenarioError, Step, asked, opening_of
 from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.shares import Shared, as_error, share
 from scheduler_core.objects.merge import merge_patch
+from scheduler_core.releases import release_from
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.make import make_scenario
 
@@ -245,7 +245,7 @@ def make_text(
             seed=cluster.seed,
             start_ns=cluster.start_ns,
             config=initial_config(cluster),
-            release=release_of(initial_release(cluster)),
+            release=release_from(initial_release(cluster)),
             traces=decided,
             mock=extenders_of(rules),
             ours_decide=ours_decide,

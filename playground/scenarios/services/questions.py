@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from django.db import transaction
@@ -19,20 +20,25 @@ from playground.clusters.jobs import reporting
 from playground.clusters.luck import answer_of, drawn_in
 from playground.clusters.models import Cluster, Cycle, Question
 from playground.clusters.questions import KINDS, AnsweredKind, checked_seeds
-from playground.engine.scenarios import ScenarioError, asked, load, run_fresh
+from playground.engine.scenarios import ScenarioError, ask_process, asked, load, run_fresh
 from playground.engine.seeds import SeedRun
-from playground.engine.whole_runs import best_placement, check_document, upgrade_document
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.forking import fork, make_text
 from playground.scenarios.services.moments import past_of
 from playground.scenarios.services.shares import Shared, as_error, share
 from scheduler_core.errors import CannotAnswer
+from scheduler_core.releases import release_from
 from scheduler_core.version import ENGINE_VERSION
+from scheduler_core.whatif.optimum import Unsolvable, joint_problem, optimum_document, solve
 
 MAX_NODES: Final = 200
 MAX_PODS: Final = 1000
 """Of a joint placement."""
 MAX_LIMIT_S: Final = 120
+MOST_CYCLES_TOLD: Final = 2000
+"""Cycles whose verdicts are kept: those first of which there is something to tell."""
+MOST_TOLD: Final = 500
+"""Differences of each cause of an upgrade that are kept; all are counted."""
 
 
 def _last_cycle(of: Cluster | Scenario, what: str) -> int:
@@ -61,7 +67,13 @@ def _check_model(of: Cluster | Scenario, params: Mapping[str, Any]) -> dict[str,
 
 
 def _model(question: Question, cluster: Cluster | None, memory: object) -> dict[str, Any]:
-    return check_document(_document(question, cluster))
+    found = asked("model", _document(question, cluster), dict[str, Any])
+    cycles = found["cycles"]
+    found["nCycles"] = len(cycles)
+    if len(cycles) > MOST_CYCLES_TOLD:
+        cycles.sort(key=lambda cycle: all(verdict["status"] == "holds" for verdict in cycle["verdicts"]))
+        found["cycles"] = sorted(cycles[:MOST_CYCLES_TOLD], key=lambda cycle: cycle["cycle"])
+    return found
 
 
 # ---- joint placement
@@ -106,15 +118,14 @@ def _optimum(question: Question, cluster: Cluster | None, memory: object) -> dic
         report(round(100 + 900 * share), 1000, step)
 
     tried = rows.filter(number__lte=cycle).values_list("pod_namespace", "pod_name").distinct()
-    found = best_placement(
-        manifests,
-        config,
-        frozenset(f"{namespace}/{name}" for namespace, name in tried),
-        release=release,
-        time_limit_s=question.params["time_limit_s"],
-        progress=told,
-    )
-    return found | {"tookS": round(time.monotonic() - began, 2)}
+    movable = frozenset(f"{namespace}/{name}" for namespace, name in tried)
+    try:
+        problem = joint_problem(manifests, config, movable, release_from(release))
+        found = solve(problem, time_limit_s=question.params["time_limit_s"], progress=told)
+    except (Unsolvable, ValueError) as error:
+        raise CannotAnswer(str(error)) from None
+    took_s = round(time.monotonic() - began, 2)
+    return optimum_document(problem, manifests, found) | {"tookS": took_s}
 
 
 # ---- upgrade
@@ -142,12 +153,9 @@ def _check_upgrade(of: Cluster | Scenario, params: Mapping[str, Any]) -> dict[st
 def _upgrade(question: Question, cluster: Cluster | None, memory: object) -> dict[str, Any]:
     report, params = reporting(question), question.params
     report(0, 1, "making the run again")
-    return upgrade_document(
-        _document(question, cluster),
-        params["before"],
-        params["after"],
-        told=lambda step, share: report(round(1000 * share), 1000, step),
-    )
+    watched = partial(ask_process, told=lambda step, share: report(round(1000 * share), 1000, step))
+    how = {"before": params["before"], "after": params["after"], "limit": MOST_TOLD}
+    return asked("upgrade", _document(question, cluster), dict[str, Any], ask=watched, **how)
 
 
 def share_upgrade(*, upgrade: Question, owner: Any = None) -> Shared:

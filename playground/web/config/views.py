@@ -25,13 +25,14 @@ from playground.clusters.questions import get_question
 from playground.clusters.row_types import Cluster, MockExtender, Question
 from playground.engine import configuration, rules
 from playground.engine.plugins import problems as plugin_problems
-from playground.engine.releases import release_outlines, title_of
+from playground.engine.releases import release_outlines
 from playground.web.config import present
 from playground.web.listing import alike
 from playground.web.problems import problems_of, read_configuration, yaml_of
 from playground.web.questions.views import question_context
 from playground.web.requests import done, positive_int, posted_gates
 from scheduler_core.extender.chain import Extender
+from scheduler_core.releases import release_from
 from scheduler_core.scenario.mock_extender import VERBS
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def release(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         except ClusterError as error:
             problems, status = problems_of(error, ""), error.status
         else:
-            words = f"{title_of(cluster.release)} decides from the next cycle on."
+            words = f"{release_from(cluster.release).title} decides from the next cycle on."
             return done(request, words, "web:release", cluster.public_id)
     shown = shown or next(one for one in outlines if one.name == cluster.kubernetes_release)
     is_own = shown.name == cluster.kubernetes_release

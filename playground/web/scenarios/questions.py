@@ -22,14 +22,14 @@ from playground.clusters import questions
 from playground.clusters.choices import OPEN, QuestionKind, WorkState
 from playground.clusters.errors import Conflict, Forbidden
 from playground.clusters.questions import newest_question, questions_of
-from playground.engine.releases import release_names, title_of
-from playground.engine.whole_runs import MODEL_DEPARTURES
 from playground.scenarios.choices import ScenarioState
 from playground.scenarios.services.questions import branch_of_upgrade, share_upgrade
 from playground.web.questions.present import view_luck
 from playground.web.requests import HtmxHttpRequest, positive_int, posted_gates, site_user
 from playground.web.scenarios.shares import STOP_POLLING, release_of
+from scheduler_core import releases
 from scheduler_core.schema.tables import table_beside
+from scheduler_core.whatif.model import DEPARTURES
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Question
@@ -114,7 +114,7 @@ STATUSES: Final[Mapping[str, tuple[str, str, str]]] = _TABLES["statuses"]
 
 
 def _shown_model(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
-    context: dict[str, Any] = {"properties": PROPERTIES, "departures": MODEL_DEPARTURES.items()}
+    context: dict[str, Any] = {"properties": PROPERTIES, "departures": DEPARTURES.items()}
     if question is None or question.answer is None:
         return context
     found = question.answer
@@ -199,16 +199,16 @@ FIGURES: Final[list[tuple[str, str]]] = _TABLES["upgrade"]
 
 def _shown_upgrade(request: HttpRequest, question: Question | None, of: Mapping[str, Any]) -> dict[str, Any]:
     now = of["cluster"].kubernetes_release if "cluster" in of else release_of(of["share"])
-    others = [name for name in reversed(release_names()) if name != now]
+    others = [name for name in reversed([*releases.RELEASES]) if name != now]
     chosen = question.params["after"]["name"] if question is not None else ""
     context: dict[str, Any] = {
-        "releases": release_names(),
+        "releases": releases.RELEASES,
         "chosen": chosen if chosen in others else others[0],
     }
     if question is None:
         return context
     before, after = question.params["before"], question.params["after"]
-    context |= {"before": title_of(before), "after": title_of(after)}
+    context |= {"before": releases.release_from(before).title, "after": releases.release_from(after).title}
     found = question.answer
     if found is None:
         return context

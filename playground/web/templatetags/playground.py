@@ -14,13 +14,13 @@ from django.utils.safestring import SafeString, mark_safe
 
 from playground.bodies import size_words
 from playground.clusters.history.queue import LANE_TITLES
-from playground.engine.releases import patch_of, title_of
 from playground.web import amounts
 from playground.web.amounts import name_parts
 from playground.web.looks import outcome_of
 from playground.web.pages import tabs_of
 from scheduler_core.fork import POOL_LABELS
 from scheduler_core.framework.words import headline, of_one, placed
+from scheduler_core.releases import release_from
 
 register = Library()
 
@@ -32,8 +32,8 @@ register.filter("took", amounts.took)
 register.filter("resource_words", amounts.resource_words)
 register.filter("since", amounts.since_start)
 register.filter("rfc3339", amounts.rfc3339)
-register.filter("patch", patch_of)
-register.filter("release_title", title_of)
+register.filter("patch", lambda document: release_from(document).patch)
+register.filter("release_title", lambda document: release_from(document).title)
 register.simple_tag(tabs_of)
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[/-])|(?<=\.)(?!\d)")
