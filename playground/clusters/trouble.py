@@ -21,7 +21,7 @@ from django.utils import timezone
 from playground import broker as brokers
 from playground.clusters import lanes
 from playground.clusters.lanes import is_alive, on_this_machine
-from playground.clusters.models import Cluster, LanePulse, Run
+from playground.clusters.models import LanePulse, Run
 
 logger = logging.getLogger(__name__)
 
@@ -117,14 +117,7 @@ def why_waiting(lane: str, since: datetime) -> str:
 
 def _amiss(lane: str) -> str:
     """The cause before what it causes: nothing goes on in a lane while the disk is full."""
-    if said := _lately(disk_trouble):
-        return said
-    return lane_trouble(lane)
-
-
-def deciding_trouble() -> str:
-    """Why no cluster is decided for; empty when nothing is amiss. One query."""
-    return _amiss(lanes.DECIDE)
+    return _lately(disk_trouble) or lane_trouble(lane)
 
 
 def why_run_waits(run: Run | None) -> str:
@@ -134,26 +127,19 @@ def why_run_waits(run: Run | None) -> str:
     return why_waiting(lanes.DECIDE, run.created)
 
 
-def why_cluster_waits(cluster: Cluster, run: Run | None) -> str:
-    """Why its run does not go on, or its clock is not followed; empty when nothing is amiss, or nothing is to do."""
-    if cluster.clock_mode == Cluster.ClockMode.REALTIME:
-        return why_clocks_wait()
-    return why_run_waits(run)
-
-
 def why_clocks_wait() -> str:
     """Why no running clock is followed; empty when nothing is amiss."""
-    return _lately(deciding_trouble)
+    return _lately(_amiss, lanes.DECIDE)
 
 
 _kept: Final[dict[str, tuple[float, str]]] = {}
 
 
-def _lately(ask: Callable[[], str]) -> str:
+def _lately(ask: Callable[..., str], *of: str) -> str:
     """What it said within the last seconds: pages ask often, and to look at the disk is to write on it."""
     at_s, said = _kept.get(ask.__name__, (-LOOK_EVERY_S, ""))
     now_s = time.monotonic()
     if now_s - at_s >= LOOK_EVERY_S:
-        said = ask()
+        said = ask(*of)
         _kept[ask.__name__] = (now_s, said)
     return said

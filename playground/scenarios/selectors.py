@@ -12,7 +12,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from playground.clusters.access import clusters_of
-from playground.clusters.errors import NotFound
+from playground.clusters.errors import found
 from playground.clusters.models import Cluster, Cycle
 from playground.scenarios import models
 from playground.scenarios.choices import Visibility
@@ -44,9 +44,7 @@ def get_scenario(public_id: str, user: Any = None) -> models.Scenario:
         There is none, it has expired, or it is another team's: the three look the same.
     """
     scenario = visible_scenarios(user).filter(public_id=public_id).defer("document", "timeline").first()
-    if scenario is None:
-        raise NotFound(f'there is no scenario "{public_id}"', kind="Scenario", name=public_id)
-    return scenario
+    return found(scenario, f'scenario "{public_id}"', kind="Scenario", name=public_id)
 
 
 def get_verdict(public_id: str, user: Any = None) -> models.Verdict:
@@ -57,11 +55,10 @@ def get_verdict(public_id: str, user: Any = None) -> models.Verdict:
     NotFound
         There is none, it has ended or expired, or it is another's: all look the same.
     """
-    found = visible(models.Verdict.objects.all(), user).filter(public_id=public_id).first()
-    if found is None:
-        raise NotFound(f'there is no verdict "{public_id}"', kind="Verdict", name=public_id)
-    verdict: models.Verdict = found
-    return verdict
+    verdict: models.Verdict | None = (
+        visible(models.Verdict.objects.all(), user).filter(public_id=public_id).first()
+    )
+    return found(verdict, f'verdict "{public_id}"', kind="Verdict", name=public_id)
 
 
 def visible_parent(scenario: models.Scenario, user: Any = None) -> models.Scenario | None:
@@ -90,10 +87,8 @@ def get_comparison(public_id: str, user: Any = None) -> models.Comparison:
         There is none, it has expired, it is another's, a share it compares was deleted, has expired or is
         another's, or its maker may not see a cluster any more that only he was shown: all look the same.
     """
-    found = _with_open_sides(list(visible_comparisons(user).filter(public_id=public_id)), user)
-    if not found:
-        raise NotFound(f'there is no comparison "{public_id}"', kind="Comparison", name=public_id)
-    return found[0]
+    rows = _with_open_sides(list(visible_comparisons(user).filter(public_id=public_id)), user)
+    return found(rows[0] if rows else None, f'comparison "{public_id}"', kind="Comparison", name=public_id)
 
 
 def _with_open_sides(comparisons: list[models.Comparison], user: Any) -> list[models.Comparison]:
@@ -104,15 +99,15 @@ def _with_open_sides(comparisons: list[models.Comparison], user: Any) -> list[mo
     )
     seen = visible_scenarios(user).filter(public_id__in=shares).values_list("public_id", flat=True)
     hidden = shares.difference(seen) if shares else set()
-    found = [one for one in comparisons if not any(side["id"] in hidden for side in one.sides)]
+    left = [one for one in comparisons if not any(side["id"] in hidden for side in one.sides)]
     if settings.EMBEDDED or not clusters:
-        return found
+        return left
     # A cluster that is gone is no secret of those who have it.
     there = Cluster.objects.filter(public_id__in=clusters).exclude(pk__in=clusters_of(user).values("pk"))
     others = set(there.values_list("public_id", flat=True))
     return [
         one
-        for one in found
+        for one in left
         if not (any(side["id"] in others for side in one.sides) and _is_seen_by_maker_alone(one, user))
     ]
 
@@ -164,8 +159,7 @@ def moment(
         rows = models.Moment.objects.filter(cluster=cluster, generation=cluster.generation, cycle=cycle)
     else:
         rows = models.Moment.objects.filter(scenario=scenario, cycle=cycle)
-    found = rows.values_list(Coalesce("brief", "data"), "note").first()
-    return (None, "") if found is None else found
+    return rows.values_list(Coalesce("brief", "data"), "note").first() or (None, "")
 
 
 def timeline_of(scenario: models.Scenario) -> tuple[Timeline, Mapping[str, Any]]:
@@ -190,9 +184,9 @@ def recorded_cycle(
     ------
     NotFound
     """
-    row = scenario.cycles.filter(number=number).first()
-    if row is None:
-        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    row = found(
+        scenario.cycles.filter(number=number).first(), f"cycle {number}", kind="Cycle", name=str(number)
+    )
     return row, readable(bytes(row.trace) if row.trace is not None else None)
 
 

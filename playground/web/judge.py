@@ -100,14 +100,16 @@ def judge(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     found = agreement.agreement(cluster)
     verdict = request.GET.get("verdict", "")
     try:
-        page = agreement.decisions(cluster, verdict=verdict, before=positive_int(request.GET.get("before")))
+        page, older = agreement.decisions(
+            cluster, verdict=verdict, before=positive_int(request.GET.get("before"))
+        )
     except InvalidInput as error:
         raise Http404(error.message) from None
     context = {
         "refused": _have_judged(cluster) if found.left else "",
         "view": view_agreement(cluster, found),
-        "rows": [view_decision(row) for row in page.decisions],
-        "next_before": page.next_before,
+        "rows": [view_decision(row) for row in page],
+        "next_before": older,
         "verdict": verdict,
     }
     return render(request, "judge/body.html" if request.htmx else "judge/page.html", context)

@@ -40,7 +40,7 @@ def test_a_newcomers_first_steps_show_a_choice_a_preemption_and_a_tie(
     told = {cycle.number: cycle for cycle in Cycle.objects.filter(cluster=cluster)}
     assert (told[1].pod_name, told[1].outcome, told[1].n_feasible) == ("gateway-0", "bound", 7)
     assert (told[2].pod_name, told[2].outcome) == ("checkout-api-0", "preempting")
-    preemption: Any = cycle_explanation(cluster, 2).document
+    preemption: Any = cycle_explanation(cluster, 2)[1]
     criteria = preemption["preemption"]["criteria"]
     # Seven candidates, and the last question but one settles it: everything on the page has something to show.
     assert [step["left"] for step in criteria] == [7, 3, 2, 2, 1]

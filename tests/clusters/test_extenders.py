@@ -104,7 +104,7 @@ def test_a_mock_extender_filters_and_scores_over_http_and_its_log_counts_the_req
     assert [record.verb for record in requests] == ["filter", "prioritize"] * 3  # type: ignore[attr-defined]
     mock.refresh_from_db()
     assert mock.calls == {"filter": 3, "prioritize": 3}
-    document = cycle_explanation(cluster, 1, full=True).document
+    document = cycle_explanation(cluster, 1, full=True)[1]
     assert document is not None
     asked = document["extenders"][0]
     assert (asked["verb"], asked["status"], json.loads(asked["answer"])["FailedNodes"]) == (

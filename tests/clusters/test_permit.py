@@ -81,7 +81,7 @@ def test_an_allowed_pod_is_bound_under_its_own_cycle(memory: EngineMemory) -> No
     run(cluster, memory=memory)
     assert outcomes() == [("a", "bound")]
     assert Pod.objects.get().phase == "Running"
-    document = cycle_explanation(cluster, 1, full=True).document
+    document = cycle_explanation(cluster, 1, full=True)[1]
     assert document is not None
     assert [(item["plugin"], item["decision"]) for item in document["permit"]] == [
         ("ManualApproval", "wait"),

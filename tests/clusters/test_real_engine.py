@@ -33,7 +33,7 @@ def test_the_demo_runs_until_idle_and_every_cycle_is_explained() -> None:
     assert (done.state, done.stop) == ("done", "idle")
     assert done.cycles_done == Cycle.objects.count() >= 7
     for cycle in Cycle.objects.all():
-        document = cycle_explanation(cluster, cycle.number, full=True).document
+        document = cycle_explanation(cluster, cycle.number, full=True)[1]
         assert document is not None
         assert (document["cycle"], document["outcome"]) == (cycle.number, cycle.outcome)
         assert document["sentence"] == cycle.sentence

@@ -25,7 +25,7 @@ TAINTED: dict[str, Any] = {"taints": [{"key": "disk", "value": "full", "effect":
 
 
 def follows(cluster: Cluster, number: int) -> tuple[str, dict[str, bool], str]:
-    document = cycle_explanation(cluster, number, full=True).document
+    document = cycle_explanation(cluster, number, full=True)[1]
     assert document is not None
     return document["emulates"], document["featureGates"], document["message"]
 
@@ -58,7 +58,7 @@ def test_an_upgrade_is_an_input_of_the_log_and_every_cycle_says_what_it_followed
     Checkpoint.objects.all().delete()  # now the log alone says which release it began with
     digests = dict(Cycle.objects.values_list("number", "digest"))
     for number in (1, last):
-        document = cycle_explanation(cluster, number, full=True).document
+        document = cycle_explanation(cluster, number, full=True)[1]
         assert document is not None and document["digest"] == digests[number]
 
 

@@ -10,8 +10,8 @@ from playground.clusters.board.nodes import node_uses, pods_on
 from playground.clusters.board.overview import clusters_overview, figures_of
 from playground.clusters.board.pods import PodSearch, pod_page
 from playground.clusters.drive.runs import request_run
-from playground.clusters.errors import InvalidInput, NotFound
-from playground.clusters.history.cycles import cycle_explanation, cycles, neighbours, recent_cycles
+from playground.clusters.errors import NotFound
+from playground.clusters.history.cycles import CycleSearch, cycle_explanation, cycles, neighbours
 from playground.clusters.history.queue import lanes_of, queue_view
 from playground.clusters.history.story import pod_story
 from playground.clusters.kinds import by_kind, named
@@ -73,7 +73,7 @@ def test_nodes_pods_lanes_and_the_newest_run_are_read() -> None:
     lanes, counts = lanes_of(cluster, full=False)
     assert [(item.pod, item.read) for item in lanes["active"]] == [("default/late", False)]
     assert counts["unschedulable"] == 3
-    assert [cycle.number for cycle in recent_cycles(cluster)] == [7, 6, 5, 4, 3, 2, 1]
+    assert [cycle.number for cycle in cycles(cluster)] == [7, 6, 5, 4, 3, 2, 1]
     found = current_run(cluster)
     assert found is not None and found.state == "done"
 
@@ -102,14 +102,11 @@ def test_alike_pods_of_an_owner_are_a_row_and_a_page_beyond_the_last_is_the_last
 
 def test_cycles_are_paged_and_filtered() -> None:
     cluster = grown(2)
-    page = cycles(cluster, limit=3)
-    assert ([cycle.number for cycle in page.cycles], page.before) == ([7, 6, 5], 5)
-    rest = cycles(cluster, before=page.before, limit=10)
-    assert ([cycle.number for cycle in rest.cycles], rest.before) == ([4, 3, 2, 1], None)
-    assert [cycle.number for cycle in cycles(cluster, outcome="unschedulable").cycles] == [7, 6, 5]
-    assert [cycle.number for cycle in cycles(cluster, pod="default/p001").cycles] == [2]
-    with pytest.raises(InvalidInput):
-        cycles(cluster, outcome="lost")
+    numbers = lambda *of, **how: [cycle.number for cycle in cycles(cluster, *of, **how)]  # noqa: E731
+    assert numbers(limit=3) == [7, 6, 5]
+    assert numbers(before=5, after=1, limit=10) == [4, 3, 2]
+    assert numbers(CycleSearch(outcome="unschedulable")) == [7, 6, 5]
+    assert numbers(CycleSearch("default/p001")) == [2]
     with pytest.raises(NotFound):
         cycle_explanation(cluster, 99)
 

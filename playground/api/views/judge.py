@@ -34,7 +34,7 @@ def judge_read(call: Call, cluster: Cluster) -> Any:
 
     Asking has what waits judged by a worker; ask again while `left` is above zero.
     """
-    page = foreign.decisions(
+    page, before = foreign.decisions(
         cluster, verdict=call.query("verdict"), before=call.query("before"), limit=call.query("limit", 50)
     )
     found = foreign.agreement(cluster)
@@ -49,8 +49,8 @@ def judge_read(call: Call, cluster: Cluster) -> Any:
         "inCommon": [
             {"plugin": plugin or None, "verdict": verdict, "number": n} for plugin, verdict, n in found.common
         ],
-        "items": [_document(row, cluster.public_id) for row in page.decisions],
-        "next": call.next(before=page.next_before),
+        "items": [_document(row, cluster.public_id) for row in page],
+        "next": call.next(before=before),
     }
     return Response(body, headers={"Retry-After": "1"} if found.left else None)
 

@@ -17,7 +17,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.extender_calls import calls_of_cycle
 from playground.clusters.drive.runs import cancel_run, decide_permit, request_run
 from playground.clusters.errors import Conflict, NotFound
-from playground.clusters.history.cycles import cycle_explanation, cycles
+from playground.clusters.history.cycles import CycleSearch, cycle_explanation, cycles
 from playground.clusters.history.queue import queue_view
 from playground.clusters.history.redecide import request_trace
 from playground.clusters.history.story import cluster_timeline, pod_story
@@ -35,16 +35,10 @@ from scheduler_core.objects.fields import format_time_ns
 
 def cycles_list(call: Call, cluster: Cluster) -> Any:
     """Newest first, one line each."""
-    page = cycles(
-        cluster,
-        outcome=call.query("outcome"),
-        pod=call.query("pod"),
-        before=call.query("before"),
-        after=call.query("after"),
-        limit=call.query("limit", 50),
-    )
-    items = [representations.cycle(row, cluster.public_id) for row in page.cycles]
-    return {"items": items, "next": call.next(before=page.before)}
+    pod, limit = call.query("pod"), call.query("limit", 50)
+    search = CycleSearch(f"default/{pod}" if pod and "/" not in pod else pod, call.query("outcome"))
+    found = cycles(cluster, search, before=call.query("before"), after=call.query("after"), limit=limit + 1)
+    return call.page(found, limit, lambda row: representations.cycle(row, cluster.public_id), before="number")
 
 
 def cycles_read(call: Call, cluster: Cluster, number: int) -> Any:
@@ -55,13 +49,12 @@ def cycles_read(call: Call, cluster: Cluster, number: int) -> Any:
 
     202 means that only the summary is kept: a worker decides the cycle again, ask once more in a moment.
     """
-    found = cycle_explanation(cluster, number, full=call.query("full"))
-    row = found.cycle
+    row, document = cycle_explanation(cluster, number, full=call.query("full"))
     facts = {"repeats": row.repeats} | ({"traceNote": row.trace_note} if row.trace_note else {})
-    if found.document is not None:
-        told = found.document.get("extenders") or []
+    if document is not None:
+        told = document.get("extenders") or []
         calls = representations.extender_calls(told, calls_of_cycle(cluster, number))
-        return found.document | {"extenders": calls} | facts
+        return document | {"extenders": calls} | facts
     summary = representations.cycle(row, cluster.public_id)
     if request_trace(cluster=cluster, number=number):
         return accepted(summary, call.request.get_full_path())

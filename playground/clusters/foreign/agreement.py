@@ -113,18 +113,10 @@ def agreement(cluster: Cluster) -> Agreement:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionPage:
-    """Newest first; `next_before` asks for the older ones."""
-
-    decisions: list[ForeignDecision]
-    next_before: int | None
-
-
 def decisions(
     cluster: Cluster, *, verdict: str = "", before: int | None = None, limit: int = PAGE_SIZE
-) -> DecisionPage:
-    """A page of foreign decisions, newest first, without traces.
+) -> tuple[list[ForeignDecision], int | None]:
+    """A page of foreign decisions, newest first, without traces, and what asks for the older ones as `before`.
 
     Parameters
     ----------
@@ -152,7 +144,7 @@ def decisions(
     if len(listed) > limit and listed[limit].seq == listed[limit - 1].seq:
         limit += 1
     page = listed[:limit]
-    return DecisionPage(page, page[-1].seq if len(listed) > len(page) else None)
+    return page, page[-1].seq if len(listed) > len(page) else None
 
 
 def decision(cluster: Cluster, seq: int, kind: str) -> ForeignDecision:

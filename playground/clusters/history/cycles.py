@@ -8,90 +8,16 @@ from typing import Any, Final
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from playground.clusters.errors import InvalidInput, found
+from playground.clusters.errors import found
 from playground.clusters.log.rows import PageOfRows
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.engine.entries import explain_trace
 from scheduler_core.schema.tables import table_beside
 
 
-@dataclass(frozen=True, slots=True)
-class CyclePage:
-    """Cycles newest first.
-
-    Attributes
-    ----------
-    cycles
-        Rows without their traces.
-    before
-        Pass it as `before` for the next page; None at the end.
-    """
-
-    cycles: list[Cycle]
-    before: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """One cycle opened up.
-
-    Attributes
-    ----------
-    cycle
-        Its summary row.
-    document
-        The whole explanation (keys: `CycleTrace.explain`), or None while the trace is not stored.
-    """
-
-    cycle: Cycle
-    document: dict[str, Any] | None
-
-
-def cycles(
-    cluster: Cluster,
-    *,
-    outcome: str = "",
-    pod: str = "",
-    before: int | None = None,
-    after: int | None = None,
-    limit: int = 50,
-) -> CyclePage:
-    """A page of cycles. One query.
-
-    Parameters
-    ----------
-    outcome
-        bound, unschedulable, preempting, waiting or error; empty = all.
-    pod
-        ``namespace/name`` or a bare name (in namespace default); empty = all.
-    before, after
-        Only cycles with a smaller / greater number.
-    limit
-        1 to 500.
-
-    Raises
-    ------
-    InvalidInput
-        An unknown outcome.
-    """
-    if outcome and outcome not in Cycle.Outcome.values:
-        raise InvalidInput(
-            f"an outcome is one of {', '.join(Cycle.Outcome.values)}", field="outcome", value=outcome
-        )
-    limit = max(1, min(limit, 500))
-    pod = pod if not pod or "/" in pod else f"default/{pod}"
-    rows = _found(cluster, CycleSearch(pod, outcome)).defer("trace")
-    if before is not None:
-        rows = rows.filter(number__lt=before)
-    if after is not None:
-        rows = rows.filter(number__gt=after)
-    found = list(rows.order_by("-number")[: limit + 1])
-    more = len(found) > limit
-    found = found[:limit]
-    return CyclePage(found, found[-1].number if more else None)
-
-
-def cycle_explanation(cluster: Cluster, number: int, *, full: bool = False) -> Explanation:
+def cycle_explanation(
+    cluster: Cluster, number: int, *, full: bool = False
+) -> tuple[Cycle, dict[str, Any] | None]:
     """One cycle with everything that was recorded. One query.
 
     Parameters
@@ -101,12 +27,17 @@ def cycle_explanation(cluster: Cluster, number: int, *, full: bool = False) -> E
     full
         With the reason matrix of every filter plugin (`filterByPlugin`).
 
+    Returns
+    -------
+    tuple
+        Its row, and the whole explanation (keys: `CycleTrace.explain`), or None while the trace is not stored.
+
     Raises
     ------
     NotFound
     """
     cycle = get_cycle(cluster, number, with_trace=True)
-    return Explanation(cycle, None if cycle.trace is None else explain_trace(bytes(cycle.trace), full=full))
+    return cycle, None if cycle.trace is None else explain_trace(bytes(cycle.trace), full=full)
 
 
 def neighbours(cluster: Cluster, number: int) -> tuple[int | None, int | None]:
@@ -173,9 +104,30 @@ class CycleSearch:
     sort: str = ""
 
 
-def recent_cycles(cluster: Cluster, *, limit: int = FEED_SIZE) -> list[Cycle]:
-    """The newest cycles, newest first, without their traces."""
-    return [*Cycle.objects.filter(cluster=cluster).defer("trace").order_by("-number")[:limit]]
+EVERY: Final = CycleSearch()
+
+
+def cycles(
+    cluster: Cluster,
+    search: CycleSearch = EVERY,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    limit: int = FEED_SIZE,
+) -> list[Cycle]:
+    """What is looked for, newest first, without traces. One query.
+
+    Parameters
+    ----------
+    before, after
+        Only cycles with a smaller / greater number.
+    """
+    rows = _found(cluster, search).defer("trace").order_by("-number")
+    if before is not None:
+        rows = rows.filter(number__lt=before)
+    if after is not None:
+        rows = rows.filter(number__gt=after)
+    return [*rows[:limit]]
 
 
 def sentences_of(cluster: Cluster, numbers: Iterable[int]) -> dict[int, str]:

@@ -15,6 +15,7 @@ from playground.clusters.drive.config import set_assumed_expiry, set_config, set
 from playground.clusters.drive.runs import decide_permit, parse_duration_ns, request_run
 from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.extenders.mock import mock_rules_throughout, serve_mock_extenders, with_extenders_at
+from playground.clusters.history.cycles import get_cycle
 from playground.clusters.history.undo import Undone
 from playground.clusters.history.undo import undo as undo_cluster
 from playground.clusters.lifecycle import create_cluster, note_opening
@@ -286,11 +287,8 @@ def _kept_objects(cluster: Cluster) -> Iterator[dict[str, Any]]:
 
 
 def _cut(cluster: Cluster, number: int) -> Cut:
-    rows = Cycle.objects.filter(cluster=cluster)
-    cycle = rows.filter(number=number).defer("trace").first()
-    if cycle is None:
-        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
-    n_cycles = rows.filter(ran_seq=cycle.ran_seq, number__lte=number).count()
+    cycle = get_cycle(cluster, number)
+    n_cycles = cluster.cycles.filter(ran_seq=cycle.ran_seq, number__lte=number).count()
     return Cut(cycle.ran_seq, n_cycles, cycle.at_ns)
 
 

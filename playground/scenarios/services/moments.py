@@ -17,6 +17,7 @@ from playground.clusters.custom_kinds import DEFINITION, built_in_of, with_defin
 from playground.clusters.drive.advance import nearest
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.extenders.mock import mock_rules_of, serve_mock_extenders
+from playground.clusters.history.cycles import get_cycle
 from playground.clusters.lifecycle import begin, create_cluster
 from playground.clusters.log.entries import initial_config, initial_release, recorded, stretch
 from playground.clusters.log.housekeeping import check_past_is_there
@@ -235,9 +236,7 @@ def _branch(
 
 def past_of(cluster: Cluster, number: int) -> tuple[Any, Any, int, list[dict[str, Any]], int]:
     """Configuration, release, clock, objects and newest input after a cycle: the fold of the log up to there."""
-    cycle = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
-    if cycle is None:
-        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    cycle = get_cycle(cluster, number)
     check_past_is_there(cluster, cycle.ran_seq)
     log = LogEntry.objects.filter(cluster=cluster)
     engine = log.filter(source=LogEntry.Source.ENGINE)

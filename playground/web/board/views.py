@@ -29,13 +29,13 @@ from playground.clusters.drive.config import set_clock
 from playground.clusters.drive.runs import cancel_run, decide_permit, request_run
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.foreign.agreement import n_foreign_decisions
-from playground.clusters.history.cycles import recent_cycles
+from playground.clusters.history.cycles import cycles
 from playground.clusters.history.queue import lanes_of, pending_groups
 from playground.clusters.objects.queries import current_run
 from playground.clusters.objects.write import set_cordon
 from playground.clusters.pulse import HERE, RETRY, changes
 from playground.clusters.questions import is_stale, latest_question
-from playground.clusters.trouble import why_cluster_waits
+from playground.clusters.trouble import why_clocks_wait, why_run_waits
 from playground.scenarios.selectors import visible_scenarios
 from playground.web.board.nodes import NODE_COLUMNS, BoardAddress, view_nodes
 from playground.web.board.queue import GROUPED, inspect, reserved_nodes, view_lanes
@@ -253,7 +253,7 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "lanes": lanes,
         "n_queued": sum(lane["count"] for lane in lanes if lane["key"] != "foreign"),
         "n_unschedulable": counts["unschedulable"],
-        "feed": view_feed(recent_cycles(cluster)),
+        "feed": view_feed(cycles(cluster)),
         "n_cycles": n_cycles,
         "n_foreign": 0 if n_cycles else n_foreign_decisions(cluster),
         "guide": _guide(ready, n_cycles),
@@ -307,7 +307,7 @@ def _run_context(cluster: Cluster) -> Mapping[str, Any]:
         "run_open": is_open,
         "run_percent": round(100 * (newest.progress or 0)) if newest else 0,
         "run_words": _run_words(newest),
-        "why_waiting": why_cluster_waits(cluster, newest),
+        "why_waiting": why_clocks_wait() if is_auto else why_run_waits(newest),
         "to_deadline_ns": max(0, deadline - now_ns) if deadline else None,
     }
 

@@ -14,7 +14,6 @@ from playground.clusters.drive.extender_calls import calls_of_cycle
 from playground.clusters.foreign.agreement import n_foreign_decisions
 from playground.clusters.history.cycles import (
     CycleSearch,
-    Explanation,
     aftermath,
     cycle_explanation,
     cycle_page,
@@ -29,7 +28,7 @@ from playground.web.looks import priority_scale
 from playground.web.requests import HtmxHttpRequest, positive_int
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
+    from playground.clusters.row_types import Cluster, Cycle
 
 CYCLE_COLUMNS = (
     ("number", "Cycle", True),
@@ -63,10 +62,9 @@ def cycle_list(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
 
 def cycle(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     """One cycle opened up, from its explanation alone."""
-    found = cycle_explanation(cluster, number, full=True)
-    row = found.cycle
+    row, document = cycle_explanation(cluster, number, full=True)
     view = view_cycle(
-        _document(found),
+        document or _summary(row),
         part=request.GET.get("part"),
         page=positive_int(request.GET.get("page")) or 1,
         pools=pools_of(cluster) if row.n_nodes > EACH_NODE_LIMIT else None,
@@ -78,9 +76,9 @@ def cycle(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     context: dict[str, Any] = {
         "row": row,
         "view": view,
-        "recorded_only": found.document is None,
+        "recorded_only": document is None,
         # A body that was not kept is recreated when it is looked at.
-        "waiting": found.document is None and request_trace(cluster=cluster, number=number),
+        "waiting": document is None and request_trace(cluster=cluster, number=number),
         "previous": before,
         "next": after,
         "n_cycles": cluster.next_cycle - 1,
@@ -97,11 +95,8 @@ def cycle(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     return render(request, "cycles/page.html", context)
 
 
-def _document(found: Explanation) -> dict[str, Any]:
-    """The explanation, or what a page shows of the summary row, under the same keys."""
-    if found.document is not None:
-        return found.document
-    row = found.cycle
+def _summary(row: Cycle) -> dict[str, Any]:
+    """What a page shows of the summary row, under the keys of an explanation."""
     return {
         "pod": row.pod,
         "outcome": row.outcome,

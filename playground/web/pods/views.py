@@ -146,7 +146,7 @@ def why_not_running(cluster: Cluster, last: Cycle) -> dict[str, Any] | None:
     Where nodes are counted in groups, the amounts of each are not asked for.
     """
     large = last.n_nodes > EACH_NODE_LIMIT
-    document = cycle_explanation(cluster, last.number, full=not large).document
+    _, document = cycle_explanation(cluster, last.number, full=not large)
     return view_filter(document, pools=pools_of(cluster) if large else None) if document else None
 
 

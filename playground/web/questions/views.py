@@ -113,7 +113,7 @@ def cycle_why(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpRe
         "arrives": arrives_at(request),
         "why": view_why(why.answer) if why is not None and why.answer is not None else None,
     }
-    document = cycle_explanation(cluster, number).document or {}
+    document = cycle_explanation(cluster, number)[1] or {}
     # The first few hundred in evaluation order.
     context["nodes"] = list(document.get("nodes") or ())[:300]
     if node and document.get("preemption"):
