@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from typing import IO, Any, Final
 
@@ -216,16 +216,3 @@ def flag(request: Request, name: str) -> bool:
     if text.lower() in ("", "1", "true", "yes"):
         return True
     raise InvalidInput(f"{name} is true or false", field=name, value=text)
-
-
-def one_of(request: Request, name: str, allowed: Sequence[str], *, default: str) -> str:
-    """One of some words, or the default if the parameter is absent or empty.
-
-    Raises
-    ------
-    InvalidInput
-    """
-    text = request.GET.get(name) or default
-    if text not in allowed:
-        raise InvalidInput(f"{name} is one of {', '.join(allowed)}", field=name, value=text)
-    return text

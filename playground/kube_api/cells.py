@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from playground.clusters.objects.queries import selector_text
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.schema.tables import table_beside
 
@@ -160,13 +161,7 @@ def selector(found: Sequence[Any], now_ns: int) -> str:
         return NONE
     if "matchLabels" not in wanted and "matchExpressions" not in wanted:
         wanted = {"matchLabels": wanted}
-    parts = [f"{key}={value}" for key, value in sorted((wanted.get("matchLabels") or {}).items())]
-    for expression in wanted.get("matchExpressions") or ():
-        key, operator = expression.get("key"), str(expression.get("operator"))
-        values = ",".join(sorted(str(value) for value in expression.get("values") or ()))
-        words = {"Exists": f"{key}", "DoesNotExist": f"!{key}"}
-        parts.append(words.get(operator, f"{key} {operator.lower()} ({values})"))
-    return ",".join(parts) or NONE
+    return selector_text(wanted) or NONE
 
 
 # --- of pods and nodes --------------------------------------------------------------------------------------

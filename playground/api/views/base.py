@@ -36,12 +36,10 @@ from playground.api.requests import (
     YAMLParser,
     checked,
     flag,
-    one_of,
     whole_number,
 )
 from playground.clusters.access import get_cluster
-from playground.clusters.errors import Conflict, NotFound
-from playground.clusters.objects.admission import MODES
+from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.objects.queries import get_mock_extender, get_run
 from playground.clusters.questions import get_question
 from playground.clusters.row_types import Cluster
@@ -227,12 +225,15 @@ class Call(Surface):
         if schema["type"] == "integer":
             bounds = {"least": schema["minimum"], "most": schema["maximum"]}
             return whole_number(self.request, name, default=default, **bounds)
-        return self.request.GET.get(name) or default or ""
+        text, known = self.request.GET.get(name) or default or "", schema.get("enum")
+        if text and known and text not in known:
+            raise InvalidInput(f"{name} is one of {', '.join(known)}", field=name, value=text)
+        return text
 
     @property
     def field_validation(self) -> str:
         """What becomes of fields that a kind does not have."""
-        return one_of(self.request, "fieldValidation", MODES, default="Warn")
+        return str(self.query("fieldValidation", "Warn"))
 
     def made(self, body: Mapping[str, Any], where: str, status: int = 201) -> Response:
         """What was made, and where it is."""

@@ -27,6 +27,7 @@ from playground.engine.extender_answers import entry_payload
 from playground.engine.outbound import OutboundPolicy, OwnSite, host_of, may_be_called
 from playground.engine.transport import Exchanged, ExtenderAnswer, HttpTransport
 from scheduler_core.actions import BindByExtender
+from scheduler_core.extender.transport import ExtenderRequest
 
 logger = logging.getLogger(__name__)
 
@@ -153,21 +154,31 @@ def _record(cluster: Cluster, cycle: int, exchanged: Sequence[Exchanged]) -> Non
         if request.verb == "bind":
             continue
         meta = (request.body.get("Pod") or request.body.get("pod") or {}).get("metadata") or {}
-        rows.append(
-            ExtenderCall(
-                cluster=cluster,
-                cycle=cycle,
-                pod_namespace=meta.get("namespace", ""),
-                pod_name=meta.get("name", ""),
-                pod_uid=meta.get("uid", ""),
-                verb=request.verb,
-                url=request.url,
-                request=_packed(json.dumps(request.body, separators=(",", ":"))),
-                **_outcome(item),
-            )
-        )
-    if rows:
-        ExtenderCall.objects.bulk_create(rows)
+        pod = [meta.get(key, "") for key in ("namespace", "name", "uid")]
+        rows.append(_row(cluster, cycle, request, *pod, **_outcome(item)))
+    ExtenderCall.objects.bulk_create(rows)
+
+
+def _row(
+    cluster: Cluster,
+    cycle: int,
+    request: ExtenderRequest,
+    namespace: str,
+    name: str,
+    uid: str,
+    **outcome: Any,
+) -> ExtenderCall:
+    return ExtenderCall(
+        cluster=cluster,
+        cycle=cycle,
+        pod_namespace=namespace,
+        pod_name=name,
+        pod_uid=uid,
+        verb=request.verb,
+        url=request.url,
+        request=_packed(json.dumps(request.body, separators=(",", ":"))),
+        **outcome,
+    )
 
 
 def _outcome(item: Exchanged) -> dict[str, Any]:
@@ -193,26 +204,16 @@ def intend(cluster: Cluster, calls: Sequence[BindByExtender]) -> None:
     """Note bind calls before they are made; part of the transaction that commits their cycles."""
     if not calls:
         return
-    noted = set(
-        ExtenderCall.objects.filter(cluster=cluster, state=ExtenderCall.State.INTENDED).values_list(
-            "pod_uid", "url"
-        )
-    )
+    intended = ExtenderCall.State.INTENDED
+    noted = {*ExtenderCall.objects.filter(cluster=cluster, state=intended).values_list("pod_uid", "url")}
     ExtenderCall.objects.bulk_create(
-        ExtenderCall(
-            cluster=cluster,
-            cycle=cluster.next_cycle - 1,
-            pod_namespace=call.pod.namespace,
-            pod_name=call.pod.name,
-            pod_uid=call.pod.uid,
-            verb="bind",
-            url=call.request.url,
-            state=ExtenderCall.State.INTENDED,
-            request=_packed(json.dumps(call.request.body, separators=(",", ":"))),
+        _row(
+            cluster, cluster.next_cycle - 1, call.request,
+            call.pod.namespace, call.pod.name, call.pod.uid, state=intended,
         )
         for call in calls
         if (call.pod.uid, call.request.url) not in noted
-    )
+    )  # fmt: skip
 
 
 def make_bind_calls(lease: Lease, calls: Sequence[BindByExtender], transport: HttpTransport) -> None:

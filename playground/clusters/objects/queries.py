@@ -210,18 +210,13 @@ def label_selector_of(text: str) -> dict[str, Any]:
 
 def selector_text(selector: Manifest | None) -> str:
     """A metav1 LabelSelector as kubectl writes it; `label_selector_of` reads it back."""
-    if selector is None:
-        return ""
-    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for item in selector.get("matchExpressions") or ():
-        key, values = item.get("key"), ",".join(item.get("values") or ())
-        words = {
-            "Exists": f"{key}",
-            "DoesNotExist": f"!{key}",
-            "In": f"{key} in ({values})",
-            "NotIn": f"{key} notin ({values})",
-        }
-        parts.append(words.get(str(item.get("operator")), f"{key} {item.get('operator')} ({values})"))
+    wanted = selector or {}
+    parts = [f"{key}={value}" for key, value in sorted((wanted.get("matchLabels") or {}).items())]
+    for expression in wanted.get("matchExpressions") or ():
+        key, operator = expression.get("key"), str(expression.get("operator"))
+        values = ",".join(sorted(str(value) for value in expression.get("values") or ()))
+        words = {"Exists": f"{key}", "DoesNotExist": f"!{key}"}
+        parts.append(words.get(operator, f"{key} {operator.lower()} ({values})"))
     return ",".join(parts)
 
 
