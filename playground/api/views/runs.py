@@ -38,7 +38,7 @@ def cycles_list(call: Call, cluster: Cluster) -> Any:
     pod, limit = call.query("pod"), call.query("limit", 50)
     search = CycleSearch(f"default/{pod}" if pod and "/" not in pod else pod, call.query("outcome"))
     found = cycles(cluster, search, before=call.query("before"), after=call.query("after"), limit=limit + 1)
-    return call.page(found, limit, lambda row: representations.cycle(row, cluster.public_id), before="number")
+    return call.page(found, limit, lambda row: representations.cycle(row, cluster.public_id), before="cycle")
 
 
 def cycles_read(call: Call, cluster: Cluster, number: int) -> Any:
