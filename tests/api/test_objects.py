@@ -9,7 +9,7 @@ import pytest
 from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.models import Cluster, LogEntry, MockExtender
 from playground.clusters.objects.apply import apply_documents
-from playground.clusters.objects.write import bind_pod, patch_object, set_cordon
+from playground.clusters.objects.write import bind_pod, patch_object
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.tables import table
@@ -138,7 +138,7 @@ def test_a_version_that_moves_on_between_look_and_write_is_412_too(
     inner = patch_object
 
     def overtaken(**how: Any) -> Any:
-        set_cordon(cluster=cluster, node="n1", unschedulable=True)
+        inner(**how | {"patch": {"spec": {"unschedulable": True}}, "resource_version": None})
         return inner(**how)
 
     monkeypatch.setattr("playground.clusters.objects.write.patch_object", overtaken)
