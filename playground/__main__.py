@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
-PROGRAM = "kube-scheduler-playground"
+from playground.remote import PROGRAM, of_an_extra
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -26,12 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{PROGRAM} {ENGINE_VERSION}")
         return
     if told[:1] == ["mcp"]:
-        with _of_an_extra("mcp"):
+        with of_an_extra("mcp"):
             from playground.remote import mcp_tools
         mcp_tools.main(told[1:])
         return
     if told[:1] == ["follow"]:
-        with _of_an_extra("follow"):
+        with of_an_extra("follow"):
             from playground.remote import follow
         sys.exit(follow.main(told[1:]))
     if told[:1] == ["page"]:
@@ -44,17 +43,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from django.core.management import execute_from_command_line
 
     execute_from_command_line([PROGRAM, *told])
-
-
-@contextmanager
-def _of_an_extra(name: str) -> Iterator[None]:
-    """Name the extra whose packages are missing. Nothing of the site is loaded for what talks to others."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "playground":
-            raise
-        sys.exit(f"the package {error.name} is missing; install it with: pip install '{PROGRAM}[{name}]'")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from playground.engine.redacting import Dump, UnreadableDump, dump_of
+from playground.remote import of_an_extra
 from playground.remote.instance import Instance, Refused, part, pod_path, reasons_of
 from scheduler_core.schema.tables import table_beside
 
@@ -34,9 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command; kubectl finds it by its name on PATH."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["follow"]:
-        from playground.__main__ import main as command
-
-        command(words)
+        with of_an_extra("follow"):
+            from playground.remote import follow
+        sys.exit(follow.main(words[1:]))
     options = _parser().parse_args(words)
     try:
         sys.exit(options.run(options))
