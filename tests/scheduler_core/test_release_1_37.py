@@ -29,20 +29,11 @@ from scheduler_core.releases import (
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import make_object, node
 from tests.tables import table
 
 NO_CLAIMS = "no new claims to deallocate, "
 NO_VICTIMS = "No preemption victims found for incoming pod."
-
-
-def node(name: str, cpu: str, **labels: str) -> dict[str, Any]:
-    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
-        "status": {"allocatable": amounts, "capacity": amounts},
-    }
 
 
 def pod(name: str, cpu: str, priority: int = 0, on: str = "", **spec: Any) -> dict[str, Any]:
@@ -257,12 +248,7 @@ def test_an_error_of_a_devices_selector_names_the_device() -> None:
     cel = {"cel": {"expression": 'device.attributes["gpu.x"].memory == "big"'}}
     objects = [
         node("n1", "4"),
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "DeviceClass",
-            "metadata": {"name": "gpu"},
-            "spec": {"selectors": [cel]},
-        },
+        make_object("resource.k8s.io/v1", "DeviceClass", "gpu", spec={"selectors": [cel]}),
         table(__file__, "an_error_of_a_devices_selector_names_the_device"),
         table(__file__, "an_error_of_a_devices_selector_names_the_device_2"),
         pod("p", "1", resourceClaims=[{"name": "r", "resourceClaimName": "mine"}]),
@@ -367,12 +353,12 @@ def slices_of(driver: str) -> list[dict[str, Any]]:
     ]
     pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
     return [
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceSlice",
-            "metadata": {"name": f"{driver}-{number}"},
-            "spec": {"driver": driver, "nodeName": "n1", "pool": pool, **part},
-        }
+        make_object(
+            "resource.k8s.io/v1",
+            "ResourceSlice",
+            f"{driver}-{number}",
+            spec={"driver": driver, "nodeName": "n1", "pool": pool, **part},
+        )
         for number, part in enumerate(parts)
     ]
 
@@ -381,21 +367,18 @@ def slices_of(driver: str) -> list[dict[str, Any]]:
 def test_drivers_with_one_pool_name_have_counters_of_their_own(release: str, fits: bool) -> None:
     drivers = ("gpu.x", "net.y")
     classes = [
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "DeviceClass",
-            "metadata": {"name": driver},
-            "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
-        }
+        make_object(
+            "resource.k8s.io/v1",
+            "DeviceClass",
+            driver,
+            spec={"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
+        )
         for driver in drivers
     ]
     requests = [{"name": f"r{n}", "exactly": {"deviceClassName": name}} for n, name in enumerate(drivers)]
-    claim = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "both"},
-        "spec": {"devices": {"requests": requests}},
-    }
+    claim = make_object(
+        "resource.k8s.io/v1", "ResourceClaim", "both", spec={"devices": {"requests": requests}}
+    )
     slices = [one for driver in drivers for one in slices_of(driver)]
     wants = pod("p", "1", resourceClaims=[{"name": "c", "resourceClaimName": "both"}])
     found = decided(release, node("n1", "4"), *classes, *slices, claim, wants).world.pod("default", "p")

@@ -13,6 +13,7 @@ from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.plugins.scheduling_gates import closed_gates
 from scheduler_core.queue.hints import build_hint_map
 from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
+from tests.manifests import node
 from tests.scheduler_core.stored import prepare
 
 SECOND_NS = 1_000_000_000
@@ -49,19 +50,9 @@ def make_pod(
 
 
 def make_node(name: str = "n1", *, allocatable: Mapping[str, str] | None = None, **spec: Any) -> Node:
-    return node_from(
-        prepare(
-            {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": {"name": name},
-                "spec": spec,
-                "status": {
-                    "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **(allocatable or {})}
-                },
-            }
-        )
-    )
+    document = node(name, **spec)
+    document["status"]["allocatable"].update(allocatable or {})
+    return node_from(prepare(document))
 
 
 def gates_check(pod: Pod) -> Rejection | None:

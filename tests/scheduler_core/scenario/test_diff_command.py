@@ -11,6 +11,7 @@ import pytest
 
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario
+from tests import manifests
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 from tests.scheduler_core.whatif.clusters import node
 from tests.tables import table
@@ -22,18 +23,7 @@ PACKED = (
 
 
 def deployment(replicas: int, **spec: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container], **spec}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": template,
-        },
-    }
+    return manifests.deployment("web", replicas, **spec) | {"metadata": {"name": "web", "namespace": "shop"}}
 
 
 def written(folder: Path, name: str, *objects: dict[str, Any]) -> str:

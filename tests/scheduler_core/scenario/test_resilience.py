@@ -16,37 +16,12 @@ import scheduler_core.scenario
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import Finding, ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.gallery import gallery_text
+from tests.manifests import budget, deployment
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 from tests.tables import table
 
 ZONE = "topology.kubernetes.io/zone"
 README = (Path(scheduler_core.scenario.__file__).parent / "README.md").read_text()
-
-
-def deployment(name: str, replicas: int, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}]
-    labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": containers, **spec}},
-        },
-    }
-
-
-def budget(name: str, **rule: Any) -> dict[str, Any]:
-    selector = {"matchLabels": {"app": name}}
-    spec = {"selector": selector, **rule}
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
 
 
 NODES = (

@@ -13,17 +13,10 @@ from scheduler_core.releases import RELEASES, Release, release_named, steps_betw
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.upgrade import preview, toggles_between
+from tests.manifests import node
 from tests.tables import table
 
 OLD, NEW = RELEASES["1.34"], RELEASES["1.36"]
-
-
-def node(name: str, cpu: str, memory: str, **spec: Any) -> dict[str, Any]:
-    allocatable = {"cpu": cpu, "memory": memory, "pods": "110"}
-    return {
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec,
-        "status": {"allocatable": allocatable},
-    }  # fmt: skip
 
 
 def pod(name: str, namespace: str = "default", **requests: str) -> dict[str, Any]:
