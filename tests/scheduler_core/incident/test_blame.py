@@ -18,10 +18,7 @@ from tests.scheduler_core.whatif.random_clusters import CLASSES, node, pod
 
 BEGINS_NS = 1_767_225_600_000_000_000
 STEP_NS = 150_000_000
-SIZES = [
-    100,
-    pytest.param(2_000, marks=pytest.mark.nightly("scheduler_core/incident/", "scheduler_core/whatif/")),
-]
+N_PODS = 100
 _NO_AFFINITY = {"plugins": {"filter": {"disabled": [{"name": "NodeAffinity"}]}}}
 _PACKING = {"pluginConfig": [
     {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}
@@ -120,16 +117,14 @@ def followed(
     return verdicts + live.judge(2**62), faulty
 
 
-@pytest.mark.parametrize("n_pods", SIZES)
-def test_informers_that_are_late_are_no_fault(n_pods: int) -> None:
-    verdicts, faulty = followed(n_pods, {}, {"Node": 1_500, "Pod": 1_500})
-    assert not faulty and len(verdicts) > n_pods * 0.9
+def test_informers_that_are_late_are_no_fault() -> None:
+    verdicts, faulty = followed(N_PODS, {}, {"Node": 1_500, "Pod": 1_500})
+    assert not faulty and len(verdicts) > N_PODS * 0.9
     blamed = [one.document() for one in verdicts if one.found.verdict in UNLIKE]
     assert len(blamed) <= len(verdicts) // 100, blamed
-    assert sum(one.found.behind > 0 for one in verdicts) > n_pods // 50
+    assert sum(one.found.behind > 0 for one in verdicts) > N_PODS // 50
 
 
-@pytest.mark.parametrize("n_pods", SIZES)
 @pytest.mark.parametrize(
     ("profile", "late", "plugins"),
     [
@@ -139,14 +134,12 @@ def test_informers_that_are_late_are_no_fault(n_pods: int) -> None:
     ],
     ids=["a filter left out", "another score", "stale nodes"],
 )
-def test_a_fault_is_named(
-    n_pods: int, profile: Mapping[str, Any], late: Mapping[str, int], plugins: set[str]
-) -> None:
-    verdicts, faulty = followed(n_pods, profile, late)
+def test_a_fault_is_named(profile: Mapping[str, Any], late: Mapping[str, int], plugins: set[str]) -> None:
+    verdicts, faulty = followed(N_PODS, profile, late)
     blamed = {one.decision.name: one.found for one in verdicts if one.found.verdict in UNLIKE}
     if profile:
         found = Counter(blamed[name].plugin for name in faulty if name in blamed)
         assert faulty and sum(found[plugin] for plugin in plugins) >= 0.95 * len(faulty), (len(faulty), found)
     else:
-        assert len(blamed) > n_pods // 20
+        assert len(blamed) > N_PODS // 20
         assert Counter(one.plugin for one in blamed.values()).most_common(1)[0][0] in plugins
