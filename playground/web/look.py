@@ -21,13 +21,15 @@ from playground.web.amounts import resource_words
 from playground.web.looks import PriorityScale, View
 from scheduler_core.fork import INSTANCE_TYPE, group_of
 from scheduler_core.objects.prices import shipped_prices
+from scheduler_core.schema.tables import table_beside
 
+_TABLES: Final = table_beside(__package__, "looks.yaml")
 _NEW: Final = "new"
 """The instance type of nodes that a fix adds."""
 
 
 class LookForm(NamedTuple):
-    """How up to `most` nodes are drawn: the width of the median one, and heights of its bars, in pixels."""
+    """How up to `most` nodes are drawn; in pixels."""
 
     name: str
     most: int
@@ -36,11 +38,7 @@ class LookForm(NamedTuple):
     thick: int
 
 
-FORMS: Final = (
-    LookForm("boxes", 24, 120, 13, 30),
-    LookForm("squares", 100, 50, 4, 9),
-    LookForm("rows", 1000, 24, 3, 5),
-)
+FORMS: Final = tuple(LookForm(*form) for form in _TABLES["forms"])
 LEAST_WIDTH, MOST_WIDTH, NAMED_WIDTH = 24, 250, 40
 MOST_OPEN, MOST_NEW = 1000, 24
 """Nodes drawn of a cell that opens; of nodes that a fix adds, which are alike."""
@@ -577,15 +575,6 @@ def _says(box: Box, marks: Marks, letter: str, why: int) -> str:
 
 # ---- what nodes say of a picked pod
 
-_WORDS: Final[Mapping[str, str]] = {
-    "cordoned": "cordoned",
-    "dead": "not ready",
-    "selector": "not what its selector or affinity asks for",
-    "rules": "refused by spread or affinity",
-    "volume": "away from its volume",
-    "port": "the port is taken",
-}
-
 
 def _phrase(members: Sequence[Box], marks: Marks) -> str:
     """What the nodes of a cell say, in one phrase; empty for nothing."""
@@ -610,7 +599,9 @@ def _refused(reason: Mapping[str, Any], boxes: Sequence[Box]) -> str:
     if kind == "tainted":
         return f"kept for others: {', '.join(one.partition(':')[0] for one in reason['taints'])}"
     if kind not in ("full", "small") or not resource:
-        return _WORDS.get(kind, f"refused by {reason['plugin']}" if reason["plugin"] else "refused")
+        return _TABLES["refusals"].get(
+            kind, f"refused by {reason['plugin']}" if reason["plugin"] else "refused"
+        )
     if resource == "pods":
         return "as many pods as they may have"
     there = [box.use.amounts(resource) for box in boxes]

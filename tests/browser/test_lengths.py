@@ -19,8 +19,6 @@ from tests.web.routes import PLAIN
 
 DESK_PX, PHONE_PX = 900, 844
 SCREENS, KILOBYTES = 4, 150
-ON_PHONES = {"fix-all": 4.3, "preview": 4.3, "board, a node": 4.3}
-"""Pages that are longer on a phone, in screens: they are to become shorter, and none may grow."""
 CONTROLS = {"cycle": 60}
 """How many controls are seen at most on pages whose names begin so."""
 MOST_CONTROLS = 110
@@ -124,10 +122,9 @@ def too_much(page, url, pages, width):
         assert answer.ok, path
         height = page.evaluate("document.documentElement.scrollHeight")
         controls = page.locator(SEEN).evaluate_all("all => all.filter(e => e.checkVisibility()).length")
-        most_screens = SCREENS if width > 800 else ON_PHONES.get(name, SCREENS)
         most = CONTROLS.get(name.partition(",")[0], MOST_CONTROLS)
         for what, value, limit in (
-            ("screens", height / (DESK_PX if width > 800 else PHONE_PX), most_screens),
+            ("screens", height / (DESK_PX if width > 800 else PHONE_PX), SCREENS),
             ("KB", len(answer.body()) / 1024, KILOBYTES),
             ("controls", controls, most),
         ):
