@@ -142,6 +142,7 @@ def resource_words(resource: str) -> str:
     return name.upper() if name in ("cpu", "gpu") else name
 
 
+@lru_cache(maxsize=8192)
 def name_parts(name: str) -> NameParts:
     """Split a name before its last words of at least four characters, and its domain off.
 

@@ -431,7 +431,8 @@ def _view_node(box: Box, form: LookForm, how: _Drawing) -> View:
     paths, boxes = {"bg": ""}, [_PodBox() for _ in pods] if form.name == "boxes" else []
     for place, bar in enumerate(box.bars):
         height = form.thick if place == box.binds else form.thin
-        _draw_bar(bar, _Strip(y, height, width - 2 * _EDGE), pods, how.scale, paths, boxes)
+        shown = pods if form.name != "rows" or place == box.binds else ()
+        _draw_bar(bar, _Strip(y, height, width - 2 * _EDGE), shown, how.scale, paths, boxes)
         y += height + gap
     letter, why = marks.fits.get(use.name, ("", 0))
     state = {"f": " fits", "p": " evicts", "n": " out"}.get(letter, "")

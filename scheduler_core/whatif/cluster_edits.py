@@ -206,7 +206,7 @@ def given_domains(nodes: Sequence[Node], key: str, *, is_there: bool) -> tuple[F
     if not nodes or (is_there and key.startswith(_FACTS)):
         return None
     last = key.rpartition("/")[2]
-    names = nodes[0].name if len(nodes) == 1 else f"{len(nodes)} nodes like {nodes[0].name}"
+    names = nodes[0].name if len(nodes) == 1 else f"{len(nodes):,} nodes like {nodes[0].name}"
     they = "It has" if len(nodes) == 1 else "They have"
     made = draft(
         "label-node/domains",

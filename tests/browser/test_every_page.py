@@ -70,8 +70,8 @@ OF_NODES = frozenset(table(__file__, "OF_NODES"))
 LOOKED_AT = ("web:board", "scenarios:", "web:share", "web:replay", "web:optimum")
 """Routes whose pages axe is asked about here; about the others in `test_pages`, with fewer nodes and every outcome."""
 
-SCROLL_ON_A_PHONE = ("Heat map", "Scores on all sides")
-"""What is read across: a map, and what several sides gave. All else is read line by line on a phone."""
+SCROLL_ON_A_PHONE = ("Heat map", "Scores")
+"""What is read across: a map, and points of several sides. All else is read line by line on a phone."""
 
 RULES = ({"score": {"nodes": ["n3"], "points": 10}},)
 

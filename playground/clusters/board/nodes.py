@@ -3,8 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -84,8 +83,7 @@ class NodeUse(NamedTuple):
         return ", ".join(name for name, used, has in amounts if used > has)
 
 
-@dataclass(frozen=True)
-class PodUse:
+class PodUse(NamedTuple):
     """A pod that takes room on a node, or will: bound, reserved, or nominated.
 
     `held_in` is the lane where a pod with a reserved node waits, `permit` or `binding`; empty for others.
@@ -121,11 +119,10 @@ class PodUse:
         return bool(self.held_in)
 
 
-_SAME = (
-    "namespace", "name", "priority", "priority_class", "cpu_milli", "memory_bytes", "extended", "terminating",
-    "phase",
+_POD_FIELDS = (
+    "namespace", "name", "node_name", "priority", "priority_class", "cpu_milli", "memory_bytes", "extended_text",
+    "terminating", "phase", "nominated_node", "lane", "created_ns",
 )  # fmt: skip
-_POD_FIELDS = (*_SAME, "node_name", "nominated_node", "lane", "created_ns")
 
 
 _Facts = tuple[Any, ...]
@@ -248,9 +245,7 @@ def pods_on(
     coming = Pod.objects.filter(Q(lane__in=_HOLDING) | ~Q(nominated_node=""), cluster=cluster, node_name="")
     if nodes is not None:
         placed = placed.filter(node_name__in=nodes)
-    # Sorted here: asked for in order, SQLite would walk all pods of the cluster in the order of their priority.
-    found = [_use(row, held) for row in sorted(_pod_rows(placed), key=_in_order)]
-    waiting = [_use(row, held) for row in sorted(_pod_rows(coming), key=_in_order)]
+    found, waiting = _pods(placed, held), _pods(coming, held)
     wanted = None if nodes is None else set(nodes)
     result: dict[str, list[PodUse]] = {}
     for pod in (*found, *sorted(waiting, key=lambda pod: pod.nominated)):
@@ -259,29 +254,20 @@ def pods_on(
     return result
 
 
-def _pod_rows(pods: QuerySet[Pod]) -> Iterator[dict[str, Any]]:
-    """Rows by field. Thousands of pods have few extended resources between them: each text is read once."""
-    names = [f"{name}_text" if name == "extended" else name for name in _POD_FIELDS]
-    for row in _fetched(
-        pods.order_by().annotate(extended_text=Cast("extended", TextField())).values_list(*names)
-    ):
-        found = dict(zip(_POD_FIELDS, row, strict=True))
-        yield found | {"extended": _parsed(found["extended"]), "terminating": bool(found["terminating"])}
+def _pods(pods: QuerySet[Pod], reserved: Mapping[str, str]) -> list[PodUse]:
+    """Pods of higher priority first, then the older. Few texts of extended resources: each is read once.
 
-
-def _in_order(row: Mapping[str, Any]) -> tuple[int, int, str, str]:
-    """Higher priority first, then the older."""
-    return (-row["priority"], row["created_ns"], row["namespace"], row["name"])
-
-
-def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
-    held = "" if row["node_name"] else reserved.get(f"{row['namespace']}/{row['name']}", "")
-    return PodUse(
-        **{name: row[name] for name in _SAME},
-        node=row["node_name"] or held or row["nominated_node"],
-        nominated=not row["node_name"] and not held,
-        held_in=(row["lane"] or Pod.Lane.PERMIT) if held else "",
-    )
+    Sorted here: asked for in order, SQLite would walk all pods of the cluster in the order of their priority.
+    """
+    rows = pods.order_by().annotate(extended_text=Cast("extended", TextField())).values_list(*_POD_FIELDS)
+    found = []
+    for row in sorted(_fetched(rows), key=lambda row: (-row[3], row[-1], row[0], row[1])):
+        namespace, name, node, *asks, extended, terminating, phase, nominated, lane, _ = row
+        held = "" if node else reserved.get(f"{namespace}/{name}", "")
+        place = node or held or nominated
+        state = (bool(terminating), not node and not held, (lane or Pod.Lane.PERMIT) if held else "", phase)
+        found.append(PodUse(namespace, name, place, *asks, _parsed(extended), *state))
+    return found
 
 
 # ---- Nodes in lists, found by parts of their names or by labels

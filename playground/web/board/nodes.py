@@ -95,7 +95,7 @@ class BoardAddress:
 
 NOT_GROUPED: Final = "none"
 MOST_BY_POD: Final = 200
-"""Nodes up to which a map is drawn pod by pod."""
+"""Nodes up to which bars are stacked by priority class."""
 _FIRST: Final = PLACE_LABELS
 _SAMPLE: Final = 500
 

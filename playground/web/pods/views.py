@@ -215,7 +215,7 @@ def _submit(request: HtmxHttpRequest, cluster: Cluster, form: PodForm, text: str
     if not made:
         messages.warning(request, "Nothing new: a pod of that name exists already and is unchanged.")
         return _render(request, cluster, form, text)
-    words = made[0].name if len(made) == 1 else f"{len(made)} pods"
+    words = made[0].name if len(made) == 1 else f"{len(made):,} pods"
     messages.success(request, f"{words} submitted.")
     if len(made) == 1:
         return redirect("web:pod", cluster.public_id, made[0].namespace, made[0].name)

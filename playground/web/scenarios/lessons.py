@@ -210,7 +210,7 @@ def _verdict(cycle: Mapping[str, Any], pod: str, chosen: str, right: Sequence[st
         )
         words = f"{pod} evicts {victims} from {taken}{by}."
     elif len(right) > 1:
-        words = f"{len(right)} nodes lead with {total[taken]:,} points, and the draw took {taken}."
+        words = f"{len(right):,} nodes lead with {total[taken]:,} points, and the draw took {taken}."
     else:
         others = sorted((points for node, points in total.items() if node != taken), reverse=True)
         margin = total[taken] - others[0] if others else 0
