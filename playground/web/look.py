@@ -24,6 +24,7 @@ from scheduler_core.objects.prices import shipped_prices
 from scheduler_core.schema.tables import table_beside
 
 _TABLES: Final = table_beside(__package__, "looks.yaml")
+_REFUSALS: Final[Mapping[str, str]] = _TABLES["refusals"]
 _NEW: Final = "new"
 """The instance type of nodes that a fix adds."""
 
@@ -600,9 +601,7 @@ def _refused(reason: Mapping[str, Any], boxes: Sequence[Box]) -> str:
     if kind == "tainted":
         return f"kept for others: {', '.join(one.partition(':')[0] for one in reason['taints'])}"
     if kind not in ("full", "small") or not resource:
-        return _TABLES["refusals"].get(
-            kind, f"refused by {reason['plugin']}" if reason["plugin"] else "refused"
-        )
+        return _REFUSALS.get(kind, f"refused by {reason['plugin']}" if reason["plugin"] else "refused")
     if resource == "pods":
         return "as many pods as they may have"
     there = [box.use.amounts(resource) for box in boxes]

@@ -266,7 +266,7 @@ def _pods(pods: QuerySet[Pod], reserved: Mapping[str, str]) -> list[PodUse]:
         held = "" if node else reserved.get(f"{namespace}/{name}", "")
         place = node or held or nominated
         state = (bool(terminating), not node and not held, (lane or Pod.Lane.PERMIT) if held else "", phase)
-        found.append(PodUse(namespace, name, place, *asks, _parsed(extended), *state))
+        found.append(PodUse._make((namespace, name, place, *asks, _parsed(extended), *state)))
     return found
 
 
