@@ -35,6 +35,7 @@ from scheduler_core.incident.verdicts import UNLIKE, JudgedDecision, LiveInciden
 from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, NOT_KNOWN
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.kinds import READ, SHAPING
+from scheduler_core.objects.reading import group_of
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.redact import Renaming, bare
@@ -75,9 +76,8 @@ def served_kinds() -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
     """Kinds that are followed with their rows of the schema, the best version first; events last."""
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in kinds():
-        group, slash, _ = row["apiVersion"].partition("/")
         kind = SHAPING.get(row["kind"])
-        if kind is not None and kind.role == READ and kind.group == (group if slash else ""):
+        if kind is not None and kind.role == READ and kind.group == group_of(row["apiVersion"]):
             rows.setdefault(row["kind"], []).append(row)
     for name in sorted(rows, key=lambda name: name not in _FIRST_KINDS):
         newest = sorted(rows[name], key=itemgetter("apiVersion"), reverse=True)
@@ -91,8 +91,7 @@ def rights() -> dict[str, Any]:
     groups: dict[str, set[str]] = {}
     for _, rows in served_kinds():
         for row in rows:
-            group, slash, _ = row["apiVersion"].partition("/")
-            groups.setdefault(group if slash else "", set()).add(row["plural"])
+            groups.setdefault(group_of(row["apiVersion"]), set()).add(row["plural"])
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -397,7 +396,7 @@ class FollowReport:
 def _sentence(one: JudgedDecision) -> str:
     if one.found.verdict in UNLIKE:
         return words.line_of(one)
-    return f"{words.line_of(one).partition(', ours')[0]}: {words.VERDICT_WORDS[one.found.verdict]}"
+    return f"{words.decision_of(one)}: {words.VERDICT_WORDS[one.found.verdict]}"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -117,12 +117,18 @@ def counted(counts: Mapping[str, int]) -> str:
     return "; ".join(f"{VERDICT_WORDS[name]} {n:,}" for name, n in counts.items())
 
 
-def line_of(one: JudgedDecision) -> str:
-    """A decision beside ours in a line."""
-    made, ours = one.decision, one.found
+def decision_of(one: JudgedDecision) -> str:
+    """A decision as its scheduler made it, in a line."""
+    made = one.decision
     did = {"bind": f"bound to {made.node}", "preempt": f"nominated to {made.node}", "no-node": "no node"}[
         made.kind
     ]
+    return f"{format_time_ns(made.at_ns)} {made.namespace}/{made.name} {did}"
+
+
+def line_of(one: JudgedDecision) -> str:
+    """A decision beside ours in a line."""
+    ours = one.found
     why = f": {'; '.join(ours.reasons)}" if ours.reasons else ""
     by = f" by {ours.plugin}" if ours.plugin else ""
-    return f"{format_time_ns(made.at_ns)} {made.namespace}/{made.name} {did}, ours {ours.node or 'none'}{by}{why}"
+    return f"{decision_of(one)}, ours {ours.node or 'none'}{by}{why}"
