@@ -30,11 +30,11 @@ from kubernetes.config.config_exception import ConfigException
 from scheduler_core.cli import incident as words
 from scheduler_core.cli import manifests, release_options
 from scheduler_core.errors import InvalidObject
+from scheduler_core.incident.changes import is_followed
 from scheduler_core.incident.sources import read_incident
 from scheduler_core.incident.verdicts import UNLIKE, JudgedDecision, LiveIncident
 from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, NOT_KNOWN
 from scheduler_core.objects.fields import format_time_ns
-from scheduler_core.objects.kinds import READ, SHAPING
 from scheduler_core.objects.reading import group_of
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario.errors import ScenarioError
@@ -76,8 +76,7 @@ def served_kinds() -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
     """Kinds that are followed with their rows of the schema, the best version first; events last."""
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in kinds():
-        kind = SHAPING.get(row["kind"])
-        if kind is not None and kind.role == READ and kind.group == group_of(row["apiVersion"]):
+        if is_followed(row):
             rows.setdefault(row["kind"], []).append(row)
     for name in sorted(rows, key=lambda name: name not in _FIRST_KINDS):
         newest = sorted(rows[name], key=itemgetter("apiVersion"), reverse=True)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from scheduler_core.incident.changes import Incident, LoggedChange, Reading, is_followed, key_of
 from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.objects.reading import group_of
 from scheduler_core.schema.tables import kinds
 from scheduler_core.whatif.judge import Key, Manifest
 
@@ -137,8 +138,7 @@ class AuditReading(Reading):
 def _kinds() -> Mapping[tuple[str, str], str]:
     found = {}
     for row in kinds():
-        group, slash, _ = row["apiVersion"].partition("/")
-        found[group if slash else "", row["plural"]] = str(row["kind"])
+        found[group_of(row["apiVersion"]), row["plural"]] = str(row["kind"])
     return found
 
 

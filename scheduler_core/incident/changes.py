@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.objects.kinds import READ, SHAPING
+from scheduler_core.objects.reading import group_of
 from scheduler_core.whatif.judge import BIND, NO_NODE, PREEMPT, Asked, Key, Manifest
 
 WRITE, DELETE = "write", "delete"
@@ -263,8 +264,8 @@ def whole(reading: Reading, given: Mapping[Key, Manifest]) -> Incident:
 def is_followed(manifest: Manifest) -> bool:
     """Whether an object is of a kind that a scheduler or admission goes by."""
     kind = SHAPING.get(str(manifest.get("kind")))
-    group, slash, _ = str(manifest.get("apiVersion") or "").partition("/")
-    return kind is not None and kind.role == READ and (not group or kind.group == (group if slash else ""))
+    version = str(manifest.get("apiVersion") or "")
+    return kind is not None and kind.role == READ and (not version or kind.group == group_of(version))
 
 
 def key_of(manifest: Manifest) -> Key:
