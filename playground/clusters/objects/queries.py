@@ -209,15 +209,11 @@ def label_selector_of(text: str) -> dict[str, Any]:
 
 
 def selector_text(selector: Manifest | None) -> str:
-    """A metav1 LabelSelector as kubectl writes it; `label_selector_of` reads it back."""
-    wanted = selector or {}
-    parts = [f"{key}={value}" for key, value in sorted((wanted.get("matchLabels") or {}).items())]
-    for expression in wanted.get("matchExpressions") or ():
-        key, operator = expression.get("key"), str(expression.get("operator"))
-        values = ",".join(sorted(str(value) for value in expression.get("values") or ()))
-        words = {"Exists": f"{key}", "DoesNotExist": f"!{key}"}
-        parts.append(words.get(operator, f"{key} {operator.lower()} ({values})"))
-    return ",".join(parts)
+    """A metav1 LabelSelector as kubectl writes it (`metav1.FormatLabelSelector`); `label_selector_of` reads it back."""
+    try:
+        return str(label_selector_from(selector))
+    except (InvalidObject, SelectorError):
+        return "<error>"
 
 
 # ---- Plain look-ups: clusters, runs, objects of any kind, the log
