@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from scheduler_core.autoscaler.cluster import LiveCluster
+from scheduler_core.autoscaler.cluster import LiveCluster, ProgramEvent
 from scheduler_core.autoscaler.cluster_state import Flags, MachineGroup
 from scheduler_core.autoscaler.drainability import Drainability
 from scheduler_core.autoscaler.scale_down import Removal
@@ -56,7 +56,7 @@ class NodeDeletions:
         self._flags = flags
         self.in_progress: dict[str, LeavingNode] = {}
         self.results: dict[str, str] = {}
-        self.events: list[str] = []
+        self.events: list[ProgramEvent] = []
         self.went_ns: dict[str, int] = {}
         self.failed_ns: dict[str, int] = {}
         """Group -> when a node of it went last, and when one failed to."""
@@ -81,8 +81,14 @@ class NodeDeletions:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.in_progress = {one["node"]: LeavingNode(**one) for one in state["inProgress"]}
-        self.results, self.events = dict(state["results"]), list(state["events"])
+        self.results = dict(state["results"])
+        self.events = [ProgramEvent(*event) for event in state["events"]]
         self.went_ns, self.failed_ns = dict(state["wentNs"]), dict(state["failedNs"])
+
+    def _tell(
+        self, kind: str, key: str, message: str, type_: str = "Normal", reason: str = "ScaleDown"
+    ) -> None:
+        self.events.append(ProgramEvent(kind, key, type_, reason, message))
 
     # ---- starting
 
@@ -128,7 +134,7 @@ class NodeDeletions:
             taint = {"key": TO_BE_DELETED, "value": str(now_ns // _SECOND_NS), "effect": "NoSchedule"}
             cordons = self._flags("cordon-node-before-terminating")
             self._cluster.set_taints(name, [*taints, taint], bool(is_cordoned or cordons), now_ns)
-        self.events.append(f"Node {name} Normal ScaleDown: marked the node as toBeDeleted/unschedulable")
+        self._tell("Node", name, "marked the node as toBeDeleted/unschedulable")
         delay_ns = self._flags.ns("node-delete-delay-after-taint")
         group = self._cluster.group_of[name]
         self.in_progress[name] = LeavingNode(name, group, bool(removal.pods), now_ns + delay_ns)
@@ -167,7 +173,7 @@ class NodeDeletions:
         self._groups[one.group].target_size -= 1
         self.went_ns[one.group] = at_ns
         self._end(one, "NodeDeleteOk")
-        self.events.append(f"Node {one.node} Normal ScaleDown: nodes removed by cluster autoscaler")
+        self._tell("Node", one.node, "nodes removed by cluster autoscaler")
 
     def _look_again(self, one: LeavingNode, at_ns: int) -> bool:
         """Whether the node may still go; what is to be evicted."""
@@ -185,7 +191,7 @@ class NodeDeletions:
         if one.is_drain:
             one.left = [pod.key for pod in pods if not pod.is_of_daemon_set and not pod.is_mirror]
         for key in (*one.left, *one.best_effort):
-            self.events.append(f"Pod {key} Normal ScaleDown: deleting pod for node scale down")
+            self._tell("Pod", key, "deleting pod for node scale down")
         return True
 
     @staticmethod
@@ -209,11 +215,12 @@ class NodeDeletions:
             for key in one.left
         ]
         for key in one.left:
-            self.events.append(f"Pod {key} Warning ScaleDownFailed: failed to delete pod for ScaleDown")
-        self.events.append(
-            f"Node {one.node} Warning ScaleDownFailed: failed to drain and delete node: Failed to drain node "
-            f"/{one.node}, due to following errors: [{' '.join(errors)}]"
+            self._tell("Pod", key, "failed to delete pod for ScaleDown", "Warning", "ScaleDownFailed")
+        told = (
+            f"failed to drain and delete node: Failed to drain node /{one.node}, "
+            f"due to following errors: [{' '.join(errors)}]"
         )
+        self._tell("Node", one.node, told, "Warning", "ScaleDownFailed")
         self._abort(one, "NodeDeleteErrorFailedToEvictPods", at_ns)
 
     def _abort(self, one: LeavingNode, result: str, at_ns: int) -> None:
@@ -284,6 +291,5 @@ class NodeDeletions:
             self._tell_cleaned(name, DELETION_CANDIDATE)
 
     def _tell_cleaned(self, name: str, key: str) -> None:
-        self.events.append(
-            f"Node {name} Normal ClusterAutoscalerCleanup: removed {key} taint from node {name}"
-        )
+        message = f"removed {key} taint from node {name}"
+        self._tell("Node", name, message, reason="ClusterAutoscalerCleanup")

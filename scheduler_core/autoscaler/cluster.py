@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, TO_BE_DELETED, prepared
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
 
 Document = Mapping[str, Any]
+
+
+class ProgramEvent(NamedTuple):
+    """What the program says about an object: the Event, but for its time; as text it is a line of the real one's log.
+
+    Attributes
+    ----------
+    key : str
+        `namespace/name`, of a node its name.
+    type : str
+        Normal or Warning.
+    """
+
+    kind: str
+    key: str
+    type: str
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key} {self.type} {self.reason}: {self.message}"
 
 
 class LiveCluster:

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import yaml
 
+from scheduler_core.autoscaler.cluster import ProgramEvent
 from scheduler_core.autoscaler.estimate import Packing
 from scheduler_core.autoscaler.snapshot import GroupTemplate
 from scheduler_core.autoscaler.templates import amounts_of, has_gpu
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
 
-PRIORITIES: Final = "ConfigMap kube-system/cluster-autoscaler-priority-expander"
+PRIORITIES: Final = "kube-system/cluster-autoscaler-priority-expander"
 _PREFERRED: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
 """Up to so many nodes, the cores of the node that the price expander prefers; 32 above."""
 _GPU_UNFITNESS: Final = 1000.0
@@ -76,7 +77,7 @@ class Expander:
         self._prices = prices
         self._n_nodes = n_nodes
         self._config = config
-        self.events: list[str] = []
+        self.events: list[ProgramEvent] = []
 
     def choose(self, options: Sequence[Expansion]) -> Choice:
         left, filters = list(options), []
@@ -156,7 +157,9 @@ class Expander:
         return best
 
     def _warn(self, reason: str, words: str) -> None:
-        self.events.append(f"{PRIORITIES} Warning {reason}: Priority expander: {words}")
+        self.events.append(
+            ProgramEvent("ConfigMap", PRIORITIES, "Warning", reason, f"Priority expander: {words}")
+        )
 
 
 def _priorities(text: str | None) -> dict[int, list[re.Pattern[str]]] | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.autoscaler.actuation import NodeDeletions
-from scheduler_core.autoscaler.cluster import LiveCluster
+from scheduler_core.autoscaler.cluster import LiveCluster, ProgramEvent
 from scheduler_core.autoscaler.cluster_state import ClusterState, Flags, MachineGroup
 from scheduler_core.autoscaler.drainability import Drainability
 from scheduler_core.autoscaler.estimate import DRAINED, MOST_GROUPS_OF_A_CONTROLLER, hint_of, shape_of
@@ -47,7 +47,7 @@ class Loop:
     upcoming_after: dict[str, int] = field(default_factory=dict)
     scale_down: ScaleDown = field(default_factory=ScaleDown)
     target_sizes: dict[str, int] = field(default_factory=dict)
-    events: list[str] = field(default_factory=list)
+    events: list[ProgramEvent] = field(default_factory=list)
 
 
 class Autoscaler:
@@ -150,7 +150,7 @@ class Autoscaler:
             loop.upcoming_after = self._state.upcoming(now_ns)
             for name, amount in self._state.lowered:
                 self._cluster.log.append((now_ns, {"resize": name, "delta": -amount}))
-            loop.events = sorted([*loop.events, *self.deletions.events])
+            loop.events = sorted([*loop.events, *self.deletions.events], key=str)
             self.deletions.events.clear()
         return loop
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from scheduler_core.autoscaler.cluster import ProgramEvent
 from scheduler_core.autoscaler.cluster_state import ClusterState, Flags, MachineGroup
 from scheduler_core.autoscaler.estimate import BinPacking, EqualPods, Packing, equal_pods
 from scheduler_core.autoscaler.expand import Choice, Expander, Expansion
@@ -33,6 +34,8 @@ _BACKED_OFF: Final = "in backoff after failed scale-up"
 _AT_MAX: Final = "max node group size reached"
 _TOO_MANY: Final = "max node total count already reached"
 _FAILED: Final = "scale-up execution failed"
+NOT_TRIGGERED: Final = "NotTriggerScaleUp"
+"""Reason of the Event of a pod for which nothing grew."""
 _IGNORED_LABELS: Final = frozenset({
     LABEL_HOSTNAME, LABEL_ZONE, LABEL_ZONE_BETA, LABEL_REGION, LABEL_REGION_BETA,
     "beta.kubernetes.io/fluentd-ds-ready", "kops.k8s.io/instancegroup",
@@ -68,7 +71,7 @@ class ScaleUp:
     packing: dict[str, Packing] = field(default_factory=dict)
     options: list[Expansion] = field(default_factory=list)
     choice: Choice | None = None
-    events: list[str] = field(default_factory=list)
+    events: list[ProgramEvent] = field(default_factory=list)
 
     @property
     def was_tried(self) -> bool:
@@ -331,7 +334,8 @@ class Orchestrator:
         if resizes:
             told = f"[{' '.join(map(str, resizes))}]"
             found.events += [
-                f"Pod {pod.key} Normal TriggeredScaleUp: pod triggered scale-up: {told}" for pod in best.pods
+                ProgramEvent("Pod", pod.key, "Normal", "TriggeredScaleUp", f"pod triggered scale-up: {told}")
+                for pod in best.pods
             ]
 
     def _resize(self, found: ScaleUp, resizes: list[Growth]) -> Growth | None:
@@ -437,13 +441,14 @@ class Orchestrator:
 
 def not_triggered(
     key: str, rejected: Mapping[str, Sequence[str]], skipped: Mapping[str, str], instead: str = ""
-) -> str:
+) -> ProgramEvent:
     """The Event of a pod for which nothing grew."""
     counts = Counter(
         reason for reasons in (*rejected.values(), *([why] for why in skipped.values())) for reason in reasons
     )
     words = instead or ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return f"Pod {key} Normal NotTriggerScaleUp: pod didn't trigger scale-up: {words}"
+    message = f"pod didn't trigger scale-up: {words}"
+    return ProgramEvent("Pod", key, "Normal", NOT_TRIGGERED, message)
 
 
 def _allocatable(template: GroupTemplate) -> dict[str, int]:

@@ -156,7 +156,7 @@ def _told(loop: Loop) -> dict[str, Any]:
             "deleteResults": down.delete_results,
         },
         "targetSizes": loop.target_sizes,
-        "events": loop.events,
+        "events": list(map(str, loop.events)),
     }
 
 

@@ -201,7 +201,7 @@ def _document(
                 "at": format_time_ns(ran.at_ns),
                 "controller": ran.controller,
                 "subject": ran.subject,
-                "did": list(ran.did),
+                "did": list(map(str, ran.did)),
                 "whyNot": dict(ran.why_not),
             }
             for ran in result.runs

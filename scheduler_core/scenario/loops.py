@@ -9,7 +9,6 @@ run of twice the time.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -24,7 +23,8 @@ from scheduler_core.scenario import types
 from scheduler_core.scenario.luck import with_seed
 from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.run import with_decisions
-from scheduler_core.sim.changes import ControllerRun, ObjectWritten
+from scheduler_core.sim.changes import Act, Mention, ObjectWritten
+from scheduler_core.sim.controllers.cluster_autoscaler import ClusterAutoscaler
 from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, DESCHEDULER
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.sim.world import World, annotations_of
@@ -33,19 +33,27 @@ MOST_MOMENTS: Final = 3_000
 """Moments that one run looks at."""
 MOST_CYCLES: Final = 5_000
 MOST_CURES: Final = 16
-_NEW_NODE: Final = re.compile(r"\b([a-z0-9.-]+)-new-\d+\b")
-_POD: Final = re.compile(r"\bPod (\S+/\S+)")
 _SCALED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """What leads from one state to the next: who did what, and by which rule."""
+    """What leads from one state to the next: who did what, and by which rule.
+
+    Attributes
+    ----------
+    objects : tuple of str
+        What goes round in it: workloads and nodes.
+    plugin : str
+        The plugin of the descheduler that did it.
+    """
 
     at_ns: int
     by: str
     what: str
     rule: str = ""
+    objects: tuple[str, ...] = ()
+    plugin: str = ""
 
     @property
     def kind(self) -> tuple[str, str]:
@@ -160,7 +168,7 @@ class _Watch:
 
 def _watch(scenario: types.Scenario, horizon_ns: int) -> _Watch:
     run = run_scenario(_steps(scenario, 0))
-    simulation, watch, teller = run.simulation, _Watch(), _Teller(run.simulation.world)
+    simulation, watch, teller = run.simulation, _Watch(), _Teller(run.simulation)
     simulation.keep_full_traces(True)
     began_ns = simulation.now_ns
     simulation.drain_outcomes(), simulation.drain_runs(), simulation.drain_cycles()
@@ -170,7 +178,7 @@ def _watch(scenario: types.Scenario, horizon_ns: int) -> _Watch:
         if deadline is None or deadline.at_ns - began_ns > horizon_ns or n_cycles > MOST_CYCLES:
             break
         n_cycles += simulation.advance(deadline.at_ns - simulation.now_ns, max_cycles=MOST_CYCLES).cycles
-        arrows = teller.arrows(simulation)
+        arrows = teller.arrows()
         if arrows:
             watch.moments.append((simulation.now_ns - began_ns, state_of(simulation.world), arrows))
             watch.circle = _circle(scenario, watch.moments, simulation)
@@ -199,16 +207,11 @@ def _circle(
         arrows = tuple(arrow for _, _, some in last for arrow in some)
         lasts = last[-1][0] - before[-1][0]
         if lasts > 0 and any(arrow.by != _SCHEDULER for arrow in arrows):
-            names = dict.fromkeys(name for arrow in arrows for name in _names(arrow.what))
+            names = {name for arrow in arrows for name in arrow.objects}
             return Circle(
                 scenario, arrows, lasts, moments[-1][0], tuple(sorted(names)), _n_pending(simulation)
             )
     return None
-
-
-def _names(what: str) -> list[str]:
-    pods = re.findall(r"a pod of (\w+ \S+)", what) + re.findall(r"scales (\w+ \S+)", what)
-    return [*pods, *re.findall(r"Node \S+|a node of \S+", what)]
 
 
 def state_of(world: World) -> str:
@@ -254,57 +257,79 @@ _SCHEDULER: Final = "scheduler"
 
 
 class _Teller:
-    """What happened in a moment, as arrows; pods are named by their owners, which a deleted pod still has here."""
+    """What happened in a moment, as arrows.
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    Pods are named by their owners, and nodes that came later by their groups, which one that is gone still has here.
+    """
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation, self._world = simulation, simulation.world
         self._owners: dict[str, str] = {}
+        self._groups = {stored.typed.name: "" for stored in self._world.all("Node")}
         self._note()
 
     def _note(self) -> None:
         for stored in self._world.all("Pod"):
             if stored.typed.key not in self._owners:
                 self._owners[stored.typed.key] = _owner(self._world, stored.typed)
+        for program in self._simulation.control_plane.controllers:
+            if isinstance(program, ClusterAutoscaler) and program.groups is not None:
+                for name, group in program.hands.group_of.items():
+                    self._groups.setdefault(name, group)
 
-    def _words(self, text: str) -> str:
-        def owner(match: re.Match[str]) -> str:
-            found = self._owners.get(match[1])
-            return match[0] if found is None or found.startswith("Pod ") else f"a pod of {found}"
+    def _named(self, one: Mention) -> str:
+        if one.kind == "Node":
+            group = self._groups.get(one.key)
+            return f"a node of {group}" if group else str(one)
+        owner = self._owners.get(one.key) if one.kind == "Pod" else None
+        return str(one) if owner is None or owner == str(one) else f"a pod of {owner}"
 
-        return re.sub(r"Node a node of", "a node of", _NEW_NODE.sub(r"a node of \1", _POD.sub(owner, text)))
+    def _object(self, one: Mention) -> str:
+        """What goes round, where it is mentioned: of a pod its workload; empty for one that has none."""
+        if one.kind == "Pod":
+            owner = self._owners.get(one.key, "")
+            return "" if owner == str(one) else owner
+        return self._named(one)
 
-    def arrows(self, simulation: Simulation) -> tuple[Arrow, ...]:
+    def _arrow(self, at_ns: int, by: str, act: Act, rule: str = "") -> Arrow:
+        mentioned = (self._object(part) for part in act.what if isinstance(part, Mention))
+        return Arrow(at_ns, by, act.told(self._named), rule, tuple(filter(None, mentioned)), act.plugin)
+
+    def arrows(self) -> tuple[Arrow, ...]:
         """Who did what since the last call."""
+        simulation = self._simulation
         outcomes, runs, cycles = (
             simulation.drain_outcomes(),
             simulation.drain_runs(),
             simulation.drain_cycles(),
         )
         self._note()
-        rules = _rules(self._world)
+        arguments = _plugin_arguments(self._world)
         found = [
-            Arrow(run.at_ns, run.controller.rpartition("/")[2], self._words(line), rules(run, line))
+            self._arrow(run.at_ns, run.controller.rpartition("/")[2], act, _rule(act, arguments))
             for run in runs
-            for line in run.did
+            for act in run.did
         ]
         for outcome in outcomes:
             if not isinstance(outcome, ObjectWritten) or outcome.manifest["kind"] != "Pod":
                 continue
             meta, status = outcome.manifest["metadata"], outcome.manifest.get("status") or {}
-            pod = self._words(f"Pod {meta['namespace']}/{meta['name']}")
-            node = self._words(f"Node {outcome.manifest['spec'].get('nodeName', '')}")
+            pod = Mention("Pod", f"{meta['namespace']}/{meta['name']}")
+            node = Mention("Node", outcome.manifest["spec"].get("nodeName", ""))
             if status.get("phase") == "Failed" and not meta.get("deletionTimestamp"):
                 said = f"{status.get('reason', '')}: {status.get('message', '')}"
-                found.append(Arrow(outcome.at_ns, "kubelet", f"refuses {pod} on {node}", self._words(said)))
+                found.append(
+                    self._arrow(outcome.at_ns, "kubelet", Act(("refuses ", pod, " on ", node)), said)
+                )
             elif meta.get("deletionTimestamp") and not outcome.reason.startswith("evicted by the "):
-                found.append(Arrow(outcome.at_ns, "controllers", f"{outcome.reason}: {pod} leaves {node}"))
+                left = Act((f"{outcome.reason}: ", pod, " leaves ", node))
+                found.append(self._arrow(outcome.at_ns, "controllers", left))
             elif outcome.reason == "created by its controller":
-                found.append(Arrow(outcome.at_ns, "controllers", f"make {pod}"))
+                found.append(self._arrow(outcome.at_ns, "controllers", Act(("make ", pod))))
         for trace in cycles:
-            pod = self._words(f"Pod {trace.pod}")
             if trace.outcome == BOUND:
-                where = self._words(f"Node {trace.node}")
-                found.append(Arrow(trace.at_ns, _SCHEDULER, f"places {pod} on {where}", _choice(trace)))
+                what = ("places ", Mention("Pod", trace.pod), " on ", Mention("Node", str(trace.node)))
+                found.append(self._arrow(trace.at_ns, _SCHEDULER, Act(what), _choice(trace)))
         return tuple(found)
 
 
@@ -328,20 +353,19 @@ def _choice(trace: CycleTrace) -> str:
     return f"{best} gives it {gains[best]} points more than {names[other]}"
 
 
-def _rules(world: World) -> Any:
-    """A function from a run and a line of it to the rule it follows."""
+def _plugin_arguments(world: World) -> dict[str, Mapping[str, Any]]:
+    """Plugins of the descheduler's policy, and what it says to each."""
     policy = _settings(world).get(DESCHEDULER, {}).get("policy", {})
-    arguments = {
+    return {
         config["name"]: config.get("args") or {}
         for profile in policy.get("profiles") or ()
         for config in profile.get("pluginConfig") or ()
     }
 
-    def rule(run: ControllerRun, line: str) -> str:
-        plugin = line.partition(" ")[0]
-        return f"{plugin} {json.dumps(arguments[plugin])}" if plugin in arguments else line.partition(": ")[2]
 
-    return rule
+def _rule(act: Act, arguments: Mapping[str, Mapping[str, Any]]) -> str:
+    found = arguments.get(act.plugin)
+    return act.why if found is None else f"{act.plugin} {json.dumps(found)}"
 
 
 def _settings(world: World) -> dict[str, Any]:
@@ -399,9 +423,7 @@ def _edits(scenario: types.Scenario, circle: Circle) -> Iterator[tuple[str, type
     """Edits that may end a loop, those that take least away first."""
     namespace = next((one for one in scenario.objects if _is(one, "Namespace", "kube-system")), None)
     settings = {} if namespace is None else _read(namespace)
-    acting = list(
-        dict.fromkeys(arrow.what.split(" ")[0] for arrow in circle.round if arrow.by == "descheduler")
-    )
+    acting = list(dict.fromkeys(arrow.plugin for arrow in circle.round if arrow.plugin))
 
     def with_settings(annotation: str, document: Mapping[str, Any]) -> types.Scenario:
         patch = {"metadata": {"annotations": {annotation: json.dumps(document, sort_keys=True)}}}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import ExtenderAnswer
@@ -143,6 +143,43 @@ class EventRecorded:
 Outcome = ObjectWritten | ObjectDeleted | EventRecorded
 
 
+class Mention(NamedTuple):
+    """An object that is named in what a controller did; its key is `namespace/name`, of a node its name."""
+
+    kind: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+@record
+class Act:
+    """One thing that a controller did.
+
+    Attributes
+    ----------
+    what : tuple of str or Mention
+        Words, and the objects they are about in their places.
+    why : str
+        Why, where it says so.
+    plugin : str
+        The part of the controller that did it, empty for all of it.
+    """
+
+    what: tuple[str | Mention, ...]
+    why: str = ""
+    plugin: str = ""
+
+    def told(self, name: Callable[[Mention], str] = str) -> str:
+        """As text, with the objects named by `name`."""
+        words = "".join(name(part) if isinstance(part, Mention) else part for part in self.what)
+        return f"{self.plugin}{' ' if self.plugin else ''}{words}{': ' if self.why else ''}{self.why}"
+
+    def __str__(self) -> str:
+        return self.told()
+
+
 @record
 class ControllerRun:
     """A run of a controller that decided something else than the one before.
@@ -151,7 +188,7 @@ class ControllerRun:
     ----------
     subject : str
         The object it is about, `Kind namespace/name`; empty where it is the cluster.
-    did : tuple of str
+    did : tuple of Act
         What it did, in order.
     why_not : mapping of str to str
         Objects for which it did nothing -> its reason.
@@ -160,12 +197,12 @@ class ControllerRun:
     at_ns: int
     controller: str
     subject: str
-    did: tuple[str, ...]
+    did: tuple[Act, ...]
     why_not: Mapping[str, str]
 
     def lines(self) -> Iterator[str]:
         """The run as text: what it did, then what it left, objects of one reason together."""
-        yield from self.did
+        yield from map(str, self.did)
         reasons: dict[str, list[str]] = {}
         for name, reason in self.why_not.items():
             reasons.setdefault(reason, []).append(name)

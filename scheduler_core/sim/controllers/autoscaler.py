@@ -18,6 +18,7 @@ from scheduler_core.objects import fields
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.quantity import QuantityError, quantity_from
+from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.load import Use, use_of
 from scheduler_core.sim.pod_index import condition_of
@@ -160,7 +161,7 @@ class _Look:
         given = self.spec.get("minReplicas")
         self.least = 1 if given is None else int(given)
         self.most = fields.integer(self.spec, "maxReplicas", "spec", 1)
-        self.did: list[str] = []
+        self.did: list[Act] = []
 
     # ---- what it does
 
@@ -212,7 +213,8 @@ class _Look:
         if desired == current or (current == 0 and self.least != 0):
             return
         self.world.scale(target, desired, "scaled by its autoscaler")
-        self.did.append(f"scales {kind} {self.namespace}/{name} from {current} to {desired}: {reason}")
+        scaled = Mention(kind, f"{self.namespace}/{name}")
+        self.did.append(Act(("scales ", scaled, f" from {current} to {desired}"), why=reason))
         self._condition(
             "AbleToScale", True, "SucceededRescale",
             f"the HPA controller was able to update the target scale to {desired}",

@@ -16,7 +16,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, derived_uid, name_suffix, object_uid
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import RefusedObject, with_gated_condition
-from scheduler_core.sim.changes import ControllerRun
+from scheduler_core.sim.changes import Act, ControllerRun
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.pod_index import Owner, PodIndex, owner_of
 from scheduler_core.sim.timers import Timers
@@ -400,7 +400,7 @@ class Controller:
     def sync_key(self, key: Any) -> None:
         """Bring one object that was noticed in order."""
 
-    def ran(self, did: Iterable[str], why_not: Mapping[str, str], subject: str = "") -> None:
+    def ran(self, did: Iterable[Act], why_not: Mapping[str, str], subject: str = "") -> None:
         """Record a run; one that does nothing for the same reasons as the last one is not news."""
         found = ControllerRun(
             self.world.clock.now_ns, self.component, subject, tuple(did), dict(sorted(why_not.items()))

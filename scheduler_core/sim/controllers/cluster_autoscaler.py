@@ -9,7 +9,6 @@ Differs: machines register ready a minute after the request, always; no machine 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from scheduler_core.autoscaler.cluster_state import DEFAULTS, MachineGroup
 from scheduler_core.autoscaler.groups import Groups, groups_of, new_node, priced
 from scheduler_core.autoscaler.loop import Autoscaler, Loop
 from scheduler_core.autoscaler.pasted import PRIORITIES, Given
+from scheduler_core.autoscaler.scale_up import NOT_TRIGGERED
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.duration import parse_duration_ns
@@ -29,6 +29,7 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import EvictionBudget
 from scheduler_core.objects.prices import PriceList, shipped_prices
+from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import ControllerContext
 from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, NAMESPACE, ClusterProgram, given_from
 from scheduler_core.sim.kubelet import delete_pod, remove_pod
@@ -50,7 +51,6 @@ WAITS: Final = (
     "unremovable-node-recheck-timeout",
 )
 """Flags after whose time a loop may decide otherwise although nothing else has changed."""
-_EVENT: Final = re.compile(r"(Pod|Node) (\S+) (Normal|Warning) (\w+): (.*)", re.DOTALL)
 
 
 class _Hands(LiveCluster):
@@ -265,7 +265,7 @@ class ClusterAutoscaler(ClusterProgram):
                 return name
 
     def _record(self, loop: Loop, log: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
-        did, before = list[str](), self.reasons.get("", {})
+        did, before = list[Act](), self.reasons.get("", {})
         why_not = {
             f"Node {name}": " ".join(filter(None, (one["reason"], one.get("podReason"), one.get("pod"))))
             for name, one in loop.scale_down.unremovable.items()
@@ -275,11 +275,10 @@ class ClusterAutoscaler(ClusterProgram):
             if one["reason"] == "RecentlyUnremovable" and f"Node {name}" in before:
                 why_not[f"Node {name}"] = before[f"Node {name}"]
         for event in loop.events:
-            match = _EVENT.fullmatch(event)
-            if match is None:
+            kind, key, type_, reason, message = event
+            if kind == "ConfigMap":  # the cluster has none: its settings hold the priorities
                 continue
-            kind, key, type_, reason, message = match.groups()
-            if reason == "NotTriggerScaleUp":
+            if reason == NOT_TRIGGERED:
                 why_not[f"Pod {key}"] = message
                 if before.get(f"Pod {key}") == message:
                     continue
@@ -289,15 +288,17 @@ class ClusterAutoscaler(ClusterProgram):
             self.tell(about, reason, message, type_=type_)
         for _, entry in log:
             if "resize" in entry:
-                did.append(f"{entry['resize']} is resized by {entry['delta']:+}")
+                did.append(Act((f"{entry['resize']} is resized by {entry['delta']:+}",)))
             elif "evict" in entry:
-                did.append(f"evicts Pod {entry['evict']}")
+                did.append(Act(("evicts ", Mention("Pod", entry["evict"]))))
             elif "evictRefused" in entry:
-                did.append(f"may not evict Pod {entry['evictRefused']} now")
+                did.append(Act(("may not evict ", Mention("Pod", entry["evictRefused"]), " now")))
             elif "deleteNode" in entry:
-                did.append(f"removes Node {entry['deleteNode']} of {entry['group']}")
+                node = Mention("Node", entry["deleteNode"])
+                did.append(Act(("removes ", node, f" of {entry['group']}")))
         for one in loop.scale_down.deleting:
-            did.append(f"begins to remove Node {one['node']}, {100 * one['utilization']:.0f}% used")
+            used = f", {100 * one['utilization']:.0f}% used"
+            did.append(Act(("begins to remove ", Mention("Node", one["node"]), used)))
         self.ran(did, why_not)
 
     # ---- checkpoints

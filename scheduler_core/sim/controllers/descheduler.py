@@ -11,6 +11,7 @@ from scheduler_core.descheduler.cycle import DeschedulerCycle, deschedule
 from scheduler_core.descheduler.policy import PolicyError, StartError
 from scheduler_core.descheduler.settings import DeschedulerSettings, read_settings
 from scheduler_core.errors import InvalidObject
+from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import ControllerContext
 from scheduler_core.sim.controllers.programs import DESCHEDULER, ClusterProgram
 from scheduler_core.sim.kubelet import delete_pod
@@ -63,15 +64,16 @@ class Descheduler(ClusterProgram):
             self.refused(error)
         return self._settings is not None
 
-    def _evict(self, cycle: DeschedulerCycle, settings: DeschedulerSettings) -> list[str]:
-        did, is_dry, policy = [], settings.dry_run, settings.policy
+    def _evict(self, cycle: DeschedulerCycle, settings: DeschedulerSettings) -> list[Act]:
+        did, is_dry, policy = list[Act](), settings.dry_run, settings.policy
         for eviction in cycle.evictions.accepted if cycle.evictions is not None else ():
             namespace, _, name = eviction["pod"].partition("/")
             pod = self.world.pod(namespace, name)
             if pod is None:
                 continue
             words = "would evict" if is_dry else "evicts"
-            did.append(f"{eviction['plugin']} {words} Pod {pod.key} from {pod.node_name}")
+            what = (f"{words} ", Mention("Pod", pod.key), " from ", Mention("Node", pod.node_name))
+            did.append(Act(what, plugin=eviction["plugin"]))
             if is_dry:
                 continue
             note = f"pod eviction from {pod.node_name} node by {self.component}"

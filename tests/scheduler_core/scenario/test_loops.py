@@ -50,7 +50,7 @@ def test_a_case_is_found_with_its_circle_and_its_smallest_cure(name: str) -> Non
     search = find_loops(scenario, horizon_ns=2 * HOUR_NS)
     plugin, app, node, cure = CASES[name]
     pod = f"a pod of Deployment default/{app}"
-    begins = f"{plugin} evicts {pod} from {node}" if plugin else f"refuses {pod} on Node {node}"
+    begins = f"{plugin} evicts {pod} from Node {node}" if plugin else f"refuses {pod} on Node {node}"
     assert search.circle is not None and search.circle.round[0].what == begins
     assert search.cures[0].words.startswith(cure)
     for proof in (search.circle.scenario, search.cures[0].scenario):

@@ -59,7 +59,7 @@ def runs(simulation: Simulation, seconds: int) -> list[ControllerRun]:
 
 
 def acts(found: list[ControllerRun]) -> list[tuple[float, str]]:
-    return [(run.at_ns / SECOND_NS, line) for run in found for line in run.did]
+    return [(run.at_ns / SECOND_NS, str(act)) for run in found for act in run.did]
 
 
 def reasons(found: list[ControllerRun]) -> dict[str, str]:
@@ -167,7 +167,7 @@ def test_the_descheduler_runs_every_so_often_by_a_schedule_or_once(when: Any, at
     simulation.submit(kube_system(descheduler=text))
     found = runs(simulation, 150)
     assert [run.at_ns / SECOND_NS for run in found] == at
-    assert all("RemoveDuplicates would evict Pod default/web-" in run.did[0] for run in found)
+    assert all("RemoveDuplicates would evict Pod default/web-" in str(run.did[0]) for run in found)
     assert {stored.typed.node_name for stored in simulation.world.all("Pod")} == {"a"}
     simulation.submit(kube_system(descheduler=text.replace("true", "false")))
     runs(simulation, 200)
