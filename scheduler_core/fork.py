@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -437,6 +437,16 @@ class Fork:
         return ""
 
     # ---- reading
+
+    @cached_property
+    def daemon_pods(self) -> tuple[Pod, ...]:
+        """One pod of each DaemonSet that is seen on a node: a new node gets one too, if it may run there."""
+        found: dict[tuple[str, str], Pod] = {}
+        for pod in self.cache.pods_in_order():
+            controller = pod.meta.controller
+            if controller is not None and controller.kind == "DaemonSet":
+                found.setdefault((pod.namespace, controller.name), pod)
+        return tuple(found[key] for key in sorted(found))
 
     def nodes_in_order(self) -> list[str]:
         """Names in evaluation order."""

@@ -38,7 +38,7 @@ from scheduler_core.whatif import cluster_edits
 from scheduler_core.whatif.bound import Bin, Demand, least_cost
 from scheduler_core.whatif.headroom import room_of
 from scheduler_core.whatif.pod_edits import MACHINES, RENAMED, is_passing
-from scheduler_core.whatif.workloads import Alike, classes_of, daemon_pods, unpinned, without_rules
+from scheduler_core.whatif.workloads import Alike, classes_of, unpinned, without_rules
 
 REGION = "topology.kubernetes.io/region"
 MAX_GROUPS = 12
@@ -444,7 +444,7 @@ class _Runs:
         self.pods = pods
         self.report = report
         self.plan = NodePlan(len(pods))
-        self.daemons = [unpinned(pod) for pod in daemon_pods(fork)]
+        self.daemons = [unpinned(pod) for pod in fork.daemon_pods]
 
     def run(self, nodes: Sequence[NodeChoice]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
         """Decide all pods in their order with these nodes there: (pod -> node, pods without one and why)."""

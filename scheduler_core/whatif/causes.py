@@ -59,6 +59,8 @@ class PendingCause:
     headline: str
     causes: tuple[str, ...]
     groups: tuple[NodeGroup, ...]
+    held: tuple[Resize, ...] = ()
+    """Resizes that are Deferred and hold room, where nodes are full."""
 
 
 def cause_of(fork: Fork, pod: Pod, message: str) -> PendingCause:
@@ -80,13 +82,11 @@ def cause_of(fork: Fork, pod: Pod, message: str) -> PendingCause:
         *_closed_domains(fork, pod),
         *_far_volumes(fork, pod),
     )
-    held = (
-        tuple(_held_words(one) for one in resizes(fork)) if any(one.reason == FULL for one in groups) else ()
-    )
+    held = resizes(fork) if any(one.reason == FULL for one in groups) else ()
     headline = implied[0] if implied else _headline(pod, groups, message, fork)
     near = next((one.resource for one in groups if one.reason in (FULL, SMALL)), "")
     parts = filter(None, (_parts(pod, near) if near else "",))
-    return PendingCause(headline, (*implied, *parts, *held), groups)
+    return PendingCause(headline, (*implied, *parts, *map(_held_words, held)), groups, held)
 
 
 # ---- equal nodes
@@ -520,15 +520,12 @@ class Resize:
     held: Mapping[str, int]
 
 
-def resizes(fork: Fork) -> list[Resize]:
+def resizes(fork: Fork) -> tuple[Resize, ...]:
     """Resizes that are Deferred, those that hold most CPU first."""
     found = []
     for pod in fork.cache.pods_in_order():
-        status = pod.manifest.get("status") or {}
-        conditions = status.get("conditions") or ()
-        if status.get("resize") != "Deferred" and not any(
-            one.get("type") == "PodResizePending" and one.get("reason") == "Deferred" for one in conditions
-        ):
+        status = pod.manifest.get("status")
+        if not status or not _is_deferred(status):
             continue
         has = {
             one["name"]: one.get("allocatedResources") or pod_edits.at(one, "resources", "requests") or {}
@@ -546,7 +543,12 @@ def resizes(fork: Fork) -> list[Resize]:
         }
         if held:
             found.append(Resize(pod, fork.cache.node_name_of(pod.uid) or "", back, held))
-    return sorted(found, key=lambda one: (-one.held.get(CPU, 0), one.pod.key))
+    return tuple(sorted(found, key=lambda one: (-one.held.get(CPU, 0), one.pod.key)))
+
+
+def _is_deferred(status: Mapping[str, Any]) -> bool:
+    pending = [one for one in status.get("conditions") or () if one.get("type") == "PodResizePending"]
+    return status.get("resize") == "Deferred" or any(one.get("reason") == "Deferred" for one in pending)
 
 
 def held_amounts(resize: Resize) -> str:

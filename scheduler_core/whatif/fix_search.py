@@ -34,7 +34,7 @@ from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.kubelet_admission import claims_of
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import backlog, cluster_edits, pod_edits
-from scheduler_core.whatif.causes import cause_of, device_requests, held_amounts, resizes
+from scheduler_core.whatif.causes import Resize, cause_of, device_requests, held_amounts
 from scheduler_core.whatif.fixes import (
     CHANGES,
     KEEPS,
@@ -229,6 +229,7 @@ class Search:
         self.tried = self.untried = 0
         self.bound: float | None = None
         self.best: Trial | None = None
+        self._held: Sequence[Resize] = ()
         self._began = fork.n_decisions
         self._until = 0
 
@@ -256,6 +257,7 @@ class Search:
             headline = f"{pod.name} finds a node as things are: {now.node_name}."
             return replace(about, headline=headline, node=now.node_name, decisions=1)
         cause = cause_of(fork, pod, now.fit_error or about.message)
+        self._held = cause.held
         self.run()
         self._leave_out_useless()
         self._prove_best()
@@ -822,7 +824,7 @@ class Search:
                 fix = replace(fix, change={"write": [written]})
             self._try(Trial(fix, gone=(old,)))
             break
-        for one in resizes(self.fork)[:MAX_MOVED]:
+        for one in self._held[:MAX_MOVED]:
             manifest = without_given(one.back.manifest)
             fix = draft(
                 "take-back-resize",

@@ -274,16 +274,6 @@ def owner_kind(pod: Pod) -> str:
     return "" if controller is None else str(controller.kind)
 
 
-def daemon_pods(fork: Fork) -> list[Pod]:
-    """One pod of each DaemonSet that is seen on a node: a new node gets one too, if it may run there."""
-    found: dict[tuple[str, str], Pod] = {}
-    for pod in fork.cache.pods_in_order():
-        controller = pod.meta.controller
-        if controller is not None and controller.kind == "DaemonSet":
-            found.setdefault((pod.namespace, controller.name), pod)
-    return [found[key] for key in sorted(found)]
-
-
 def without_rules(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The pod without what depends on pods that move: required affinity, and spread that must hold.
 
