@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from string import ascii_letters
 from typing import Any
 
 from scheduler_core.errors import InvalidObject
@@ -27,11 +28,12 @@ def with_controllers(given: Any, objects: Any) -> list[Any]:
         raise ScenarioError([Problem("controllers", f"must be a mapping of {' and '.join(known)}")])
     annotations = {}
     for name, settings in given.items():
-        text = json.dumps(settings, sort_keys=True)
+        several = settings if isinstance(settings, list) else [settings]
+        text = "\n---\n".join(json.dumps(one, sort_keys=True) for one in several)
         try:
             PROGRAMS[_PREFIX + name](text)
         except InvalidObject as error:
-            path = f"controllers.{name}" + error.path.partition(".")[1] + error.path.partition(".")[2]
+            path = f"controllers.{name}{error.path.lstrip(ascii_letters)}"
             raise ScenarioError([Problem(path, error.reason, error.value)]) from None
         annotations[_PREFIX + name] = text
     own: Sequence[Any] = [objects] if isinstance(objects, Mapping) else objects

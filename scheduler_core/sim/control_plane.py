@@ -27,6 +27,7 @@ from scheduler_core.sim.controllers.device_driver import DeviceDriver
 from scheduler_core.sim.controllers.disruption_budget import DisruptionController
 from scheduler_core.sim.controllers.garbage_collector import GarbageCollector
 from scheduler_core.sim.controllers.job import JobController
+from scheduler_core.sim.controllers.karpenter import Karpenter
 from scheduler_core.sim.controllers.node_lifecycle import (
     NodeLifecycleController,
     PodGarbageCollector,
@@ -56,6 +57,7 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     DisruptionController,
     Descheduler,
     ClusterAutoscaler,
+    Karpenter,
 )
 """In the order in which they act: the programs that move pods and nodes come when all others have acted."""
 

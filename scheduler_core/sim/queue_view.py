@@ -12,6 +12,7 @@ from scheduler_core.queue.lanes import ORDERING_WINDOW_NS
 from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
 from scheduler_core.scheduler import Scheduler
+from scheduler_core.sim.controllers import karpenter
 from scheduler_core.sim.controllers.autoscaler import SYNC
 from scheduler_core.sim.controllers.cluster_autoscaler import ARRIVES, DRAINS, LOOPS
 from scheduler_core.sim.controllers.descheduler import CYCLES
@@ -38,6 +39,10 @@ _WORDS = {
     DRAINS: "the cluster autoscaler goes on draining",
     ARRIVES: "a new node of group {} arrives",
     CYCLES: "the next cycle of the descheduler",
+    karpenter.LOOPS: "Karpenter looks again",
+    karpenter.LAUNCHES: "the new node {} registers",
+    karpenter.VALIDATES: "Karpenter judges again what it is about to disrupt",
+    karpenter.DRAINS: "Karpenter goes on draining",
     SLOW_BIND: "the slow binding of {} is answered",
     SLOW_EVICT: "the slow evictions for {} are answered",
     RELIST: "the watch lists {} again",

@@ -6,7 +6,9 @@ import heapq
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-RECURRING = frozenset(("autoscaler-syncs", "cluster-autoscaler-loops", "descheduler-cycles"))
+RECURRING = frozenset(
+    ("autoscaler-syncs", "cluster-autoscaler-loops", "descheduler-cycles", "karpenter-loops")
+)
 """Errands that come again and again for as long as their object is there: nothing is ever idle that waits for them."""
 
 

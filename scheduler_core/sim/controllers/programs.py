@@ -12,6 +12,7 @@ from scheduler_core.autoscaler.pasted import Given, autoscaler_from, read_autosc
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.descheduler.settings import DeschedulerSettings, read_settings
 from scheduler_core.errors import InvalidObject
+from scheduler_core.karpenter.node_pools import NodePool, read_node_pools
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.world import Noticed, annotations_of
 
@@ -21,6 +22,7 @@ STARTS_NS: Final = 10 * SECOND_NS
 """From the settings to the first run: a program's pod starts, and lists what is there."""
 CLUSTER_AUTOSCALER: Final = "playground.dev/cluster-autoscaler"
 DESCHEDULER: Final = "playground.dev/descheduler"
+KARPENTER: Final = "playground.dev/karpenter"
 
 
 def given_from(text: str) -> Given:
@@ -33,9 +35,10 @@ def given_from(text: str) -> Given:
     return autoscaler_from(read_autoscaler(text))
 
 
-PROGRAMS: Final[Mapping[str, Callable[[str], Given | DeschedulerSettings]]] = {
+PROGRAMS: Final[Mapping[str, Callable[[str], Given | DeschedulerSettings | tuple[NodePool, ...]]]] = {
     CLUSTER_AUTOSCALER: given_from,
     DESCHEDULER: read_settings,
+    KARPENTER: read_node_pools,
 }
 """Annotation of the namespace kube-system -> the reader of its text, which raises InvalidObject."""
 

@@ -1,0 +1,1 @@
+"""Karpenter's provisioning and consolidation as a model: not proved against recorded decisions."""
