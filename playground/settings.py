@@ -40,6 +40,8 @@ PLAYGROUND_WORK_MEMORY_MB memory each of these may use (default 2048)
 PLAYGROUND_KEEP_TRACES_DAYS  days before traces are dropped, to be made again on demand (default 14)
 PLAYGROUND_KEEP_LOG_DAYS  days before superseded outcomes are dropped from the logs of clusters; inputs, from which all
                           is decided again, stay (default 0: nothing is dropped)
+PLAYGROUND_FOLLOW_DAYS    days that a cluster which follows a live one keeps what happened there (default 7)
+PLAYGROUND_FOLLOW_MB      megabytes that this may take; then less is kept (default 500)
 PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
                           `manage.py play` sets it)
 PLAYGROUND_PAGE           folder that `kube-scheduler-playground page` wrote, served at ``/page/`` (default: none)
@@ -235,4 +237,6 @@ PLAYGROUND_LANE_LIMITS = {
 }
 # Traces are dropped after this long and decided again when asked for; of the log only superseded outcomes are.
 PLAYGROUND_KEEP_TRACES_DAYS = float(os.environ.get("PLAYGROUND_KEEP_TRACES_DAYS", "14"))
+PLAYGROUND_FOLLOW_DAYS = float(os.environ.get("PLAYGROUND_FOLLOW_DAYS", "7"))
+PLAYGROUND_FOLLOW_MB = float(os.environ.get("PLAYGROUND_FOLLOW_MB", "500"))
 PLAYGROUND_KEEP_LOG_DAYS = float(os.environ.get("PLAYGROUND_KEEP_LOG_DAYS", "0"))

@@ -87,6 +87,8 @@ def _operation(
     if method == "post":
         parameters.append(declared()["key"])
         also |= {400, 409, 422}
+    if method != "get" and "{cluster_id}" in path:
+        also.add(409)  # one that follows a live cluster only mirrors it
     made: dict[str, Any] = {
         "operationId": said["id"],
         "summary": said["summary"],

@@ -6,10 +6,11 @@ from django.db.models import TextChoices
 
 
 class ClockMode(TextChoices):
-    """How a cluster's clock goes."""
+    """How a cluster's clock goes; that of one which follows a live cluster is the live one's."""
 
     PAUSED = "paused"
     REALTIME = "realtime"
+    LIVE = "live"
 
 
 class CycleOutcome(TextChoices):

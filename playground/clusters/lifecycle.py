@@ -17,10 +17,11 @@ from playground.clusters.kinds import Kind
 from playground.clusters.log.changes import opening
 from playground.clusters.log.quotas import check_clusters, lock_person
 from playground.clusters.log.rows import rows_of
-from playground.clusters.log.writer import locked, writing
+from playground.clusters.log.writer import check_not_followed, locked, writing
 from playground.clusters.models import Cluster, LogEntry, MockExtender, Question
 from playground.clusters.objects.original_manifests import written_objects
 from playground.clusters.objects.updates import object_uid, without_server_fields
+from scheduler_core.incident.as_scenario import OWNERS, selecting
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.reading import DocumentWriter
 from scheduler_core.sim.admission import SYSTEM_PREFIX, system_priority_classes
@@ -47,6 +48,7 @@ def create_cluster(
     kubernetes_release: str | None = None,
     feature_gates: Mapping[str, bool] | None = None,
     start_ns: int | None = None,
+    live: bool = False,
     **origin: Any,
 ) -> Cluster:
     """A new cluster, paused, with only what every cluster has (four namespaces, two PriorityClasses).
@@ -69,6 +71,8 @@ def create_cluster(
         Gates of the release that are switched.
     start_ns
         Virtual time it starts at; None = the wall clock.
+    live
+        It mirrors a live cluster (foreign/following.py), and is empty until a follower tells of that.
     **origin
         Columns that say what it is made of.
 
@@ -87,6 +91,7 @@ def create_cluster(
         creator=owner,
         start_ns=start,
         now_ns=start,
+        clock_mode=Cluster.ClockMode.LIVE if live else Cluster.ClockMode.PAUSED,
         **origin,
     )
     if seed is not None:
@@ -101,7 +106,8 @@ def create_cluster(
         check_clusters(owner)
         cluster.save(force_insert=True)
         with opening(), writing(cluster) as writer:
-            for manifest in _system_objects(cluster):
+            # A live cluster has its own.
+            for manifest in () if cluster.is_followed else _system_objects(cluster):
                 kind = kinds.named(manifest["kind"])
                 writer.write(LogEntry.Source.API, kind, manifest, created=True)
     return cluster
@@ -141,10 +147,18 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         clone.parent_seq = source.last_input_seq
         clone.save(force_insert=True)
         serve_mock_extenders(cluster=clone, rules=mock_rules_of(source, clone.config))
-        begin(
-            clone, ((kind, manifest) for kind in _in_order(source) for manifest in _manifests(source, kind))
-        )
+        begin(clone, _cloned(source))
     return clone
+
+
+def _cloned(source: Cluster) -> Iterator[tuple[Kind, Mapping[str, Any]]]:
+    """All objects in the order of their kinds; of a live cluster's workloads, which were not read, what they select."""
+    for kind in _in_order(source):
+        for manifest in _manifests(source, kind):
+            if source.is_followed and kind.row_kind in OWNERS:
+                yield kinds.named("Service"), selecting(manifest)
+            else:
+                yield kind, manifest
 
 
 def reset_cluster(*, cluster: Cluster) -> Cluster:
@@ -156,6 +170,7 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
     """
     with transaction.atomic():
         row = locked(cluster.pk)
+        check_not_followed(row)
         table = table_of(row)
         kept = written_objects(row, table)
         # An intended bind call would be work for ever, and an old answer would be shown with a new cycle.

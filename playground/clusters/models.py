@@ -143,7 +143,7 @@ class Cluster(Row):
         constraints = [
             one_of("clock_mode", choices.ClockMode.values, "cluster_clock_mode_known"),
             models.CheckConstraint(
-                condition=models.Q(clock_mode="paused")
+                condition=models.Q(clock_mode__in=["paused", "live"])
                 | models.Q(wall_anchor__isnull=False, virtual_anchor_ns__isnull=False),
                 name="cluster_realtime_has_anchors",
             ),
@@ -188,6 +188,11 @@ class Cluster(Row):
         self.lease_token += 1
         self.lease_holder, self.lease_expires = "", None
         self.failures, self.last_error, self.parked_reason = 0, "", ""
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether it mirrors a live cluster: nothing here decides, and only the follower writes."""
+        return self.clock_mode == choices.ClockMode.LIVE
 
     @property
     def is_parked(self) -> bool:
@@ -925,6 +930,44 @@ class ForeignDecision(OfPod, Row):
     def program(self) -> str:
         """The author without his platform: ``bin-packer/v0.9``."""
         return self.author.partition(" ")[0] or "unknown"
+
+
+class FollowedCluster(Row):
+    """What a follower says of the live cluster that a cluster mirrors, and how far it is (foreign/following.py).
+
+    Attributes
+    ----------
+    source, program
+        Which live cluster, by its own name; who reads it, and where.
+    session, number
+        Of the follower that writes now, and of its last batch: one that comes twice is taken once.
+    is_listed
+        Whether the cluster was listed whole since the session began.
+    lag_ms
+        How old the newest change of the last batch was when it was sent.
+    not_known
+        Facts that cannot be read: ``{kind, resource, group, what}``.
+    kept_from_ns
+        What was before is dropped: objects that were there then are kept as of that moment; 0 = nothing is dropped.
+    n_changes, n_dropped
+        Changes taken, and of these dropped by now.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="followed")
+    source = models.CharField(max_length=253)
+    program = models.CharField(max_length=200, blank=True, default="")
+    is_redacted = models.BooleanField(default=False)
+    session = models.BigIntegerField(default=0)
+    number = models.BigIntegerField(default=0)
+    is_listed = models.BooleanField(default=False)
+    is_stopped = models.BooleanField(default=False)
+    began = models.DateTimeField(auto_now_add=True)
+    heard = models.DateTimeField(default=timezone.now)
+    lag_ms = models.IntegerField(default=0)
+    not_known = models.JSONField(default=list)
+    kept_from_ns = models.BigIntegerField(default=0)
+    n_changes = models.BigIntegerField(default=0)
+    n_dropped = models.BigIntegerField(default=0)
 
 
 # ---- Asked questions: what would it take, why not there, try, weights, luck. A row is the answer's cache

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from playground.clusters.models import Draft as Draft
     from playground.clusters.models import Event as Event
     from playground.clusters.models import ExtenderCall as ExtenderCall
+    from playground.clusters.models import FollowedCluster as FollowedCluster
     from playground.clusters.models import ForeignDecision as ForeignDecision
     from playground.clusters.models import LogEntry as LogEntry
     from playground.clusters.models import MockExtender as MockExtender

@@ -317,14 +317,17 @@ class Engine:
         seed: int,
         start_ns: int,
         release: Mapping[str, Any] | None = None,
+        mirrors: bool = False,
     ) -> Self:
-        """The engine of a cluster before its first entry."""
+        """The engine of a cluster before its first entry; one that `mirrors` a live cluster decides nothing."""
         relay = Relay()
         simulation = Simulation(
             config,
             seed=seed,
             start_ns=start_ns,
-            options=SimulationOptions(extenders_post_bindings=True, default_tolerations=True),
+            options=SimulationOptions(
+                extenders_post_bindings=True, default_tolerations=True, mirrors=mirrors
+            ),
             transport=relay,
             release=release_from(release),
         )

@@ -27,6 +27,8 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
+from playground.remote.instance import Instance, Refused
+from playground.remote.mirror import Mirror
 from scheduler_core.cli import incident as words
 from scheduler_core.cli import manifests, release_options
 from scheduler_core.errors import InvalidObject
@@ -36,7 +38,7 @@ from scheduler_core.incident.verdicts import UNLIKE, JudgedDecision, LiveInciden
 from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, NOT_KNOWN
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.reading import group_of
-from scheduler_core.releases import DEFAULT
+from scheduler_core.releases import DEFAULT, Release
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.redact import Renaming, bare
 from scheduler_core.schema.tables import kinds, table_beside
@@ -121,6 +123,7 @@ class Follower:
         self._queue: queue.Queue[Line] = queue.Queue(HELD)
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
+        self.kinds: list[str] = []
         self.n_relisted = 0
 
     def begin(self) -> Iterator[Line]:
@@ -141,10 +144,11 @@ class Follower:
                 if kind in _FIRST_KINDS or error.status not in (_FORBIDDEN, _NOT_FOUND):
                     raise CannotFollow(f"{watched.plural} cannot be listed: {error}") from None
                 if error.status == _FORBIDDEN:
-                    yield _not_known(kind, f"(no right to list {watched.plural})")
+                    yield _not_known(kind, f"(no right to list {watched.plural})", rows[0])
                 continue
             except urllib3.exceptions.HTTPError as error:
                 raise CannotFollow(f"the cluster cannot be reached: {error}") from None
+            self.kinds.append(kind)
             thread = threading.Thread(target=self._watch, args=(watched,), name=f"follow {kind}", daemon=True)
             self._threads.append(thread)
         for thread in self._threads:
@@ -177,7 +181,8 @@ class Follower:
                         return
             except _Refused as error:
                 if error.status == _FORBIDDEN:
-                    self._put_all((_not_known(watched.kind, f"(no right to watch {watched.plural})"),))
+                    gap = _not_known(watched.kind, f"(no right to watch {watched.plural})", watched.row)
+                    self._put_all((gap,))
                     return
                 watched.is_cut_off |= error.status == _GONE
             except (urllib3.exceptions.HTTPError, OSError, ValueError):
@@ -205,6 +210,11 @@ class _Kind:
         self._there: dict[tuple[str, str], str] = {}
         self._since = ""
         self.is_cut_off = False
+
+    @property
+    def row(self) -> Mapping[str, Any]:
+        """Of the schema."""
+        return self._rows[0]
 
     def listed(self, *, again: bool = False) -> Iterator[Line]:
         """All there are; again, what came, changed or went since they were listed or watched last.
@@ -336,8 +346,12 @@ def _version(line: Line) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _not_known(kind: str, what: str) -> Line:
-    return {"at": format_time_ns(time.time_ns()), "type": NOT_KNOWN, "what": f"{kind} {what}"}
+def _not_known(kind: str, what: str, row: Mapping[str, Any] | None = None) -> Line:
+    """That something of a kind cannot be read; `row` of the schema where a right to it would help."""
+    line = {"at": format_time_ns(time.time_ns()), "type": NOT_KNOWN, "what": f"{kind} {what}", "kind": kind}
+    if row is not None:
+        line |= {"resource": str(row["plural"]), "group": group_of(row["apiVersion"])}
+    return line
 
 
 # ---- the command
@@ -350,6 +364,7 @@ class FollowReport:
         self._options, self._live, self._record = options, live, record
         self._renaming = Renaming() if options.redact else None
         self.counts: Counter[str] = Counter(dict.fromkeys(words.VERDICT_WORDS, 0))
+        self.mirror: Mirror | None = None
 
     def take(self, line: Line) -> None:
         """The next line."""
@@ -357,22 +372,28 @@ class FollowReport:
             line = {**line, "object": self._renamed(line["object"])}
         if self._record is not None:
             self._record.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        if self.mirror is not None:
+            self.mirror.change(line)
         if line["type"] == NOT_KNOWN:
-            self._say({"notKnown": line["what"]}, f"Not known: {line['what']}.")
+            self.say({"notKnown": line["what"]}, f"Not known: {line['what']}.")
         self._live.take(line)
 
     def judged(self, now_ns: int) -> None:
         """Say what was decided and is settled by now."""
         for one in self._live.judge(now_ns):
             self.counts[one.found.verdict] += 1
-            self._say(one.document(), _sentence(one))
+            if self.mirror is not None:
+                self.mirror.decision(one)
+            self.say(one.document(), _sentence(one))
         if self._record is not None:
             self._record.flush()
+        if self.mirror is not None:
+            self.mirror.send()
 
     def end(self) -> None:
         """Say how many there were."""
         missing = {what: n for what, n in self._live.incident.missing.items() if n}
-        self._say({"counts": dict(self.counts), "notKnown": missing}, words.counted(self.counts))
+        self.say({"counts": dict(self.counts), "notKnown": missing}, words.counted(self.counts))
 
     def _renamed(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self._renaming is not None
@@ -387,7 +408,8 @@ class FollowReport:
         }
         return {"kind": "Event", "metadata": {}, "reason": manifest.get("reason"), "involvedObject": named}
 
-    def _say(self, document: Mapping[str, Any], sentence: str) -> None:
+    def say(self, document: Mapping[str, Any], sentence: str) -> None:
+        """One or the other, as was asked for."""
         is_json = self._options.output == "json"
         print(json.dumps(document, ensure_ascii=False) if is_json else sentence, flush=True)
 
@@ -413,11 +435,47 @@ def main(arguments: Sequence[str]) -> int:
         return AS_OURS
     try:
         return _follow(options)
-    except (CannotFollow, InvalidObject, ConfigException, OSError) as error:
+    except (CannotFollow, InvalidObject, ConfigException, OSError, Refused) as error:
         print(f"error: {error}", file=sys.stderr)
     except ScenarioError as error:
         print("\n".join(f"error: {problem}" for problem in error.problems), file=sys.stderr)
     return UNUSABLE
+
+
+def _mirror_of(
+    options: argparse.Namespace,
+    host: str,
+    by: Mapping[str, Any] | None,
+    release: Release,
+    report: FollowReport,
+) -> Mirror:
+    """The cluster of a playground that mirrors what is read.
+
+    Raises
+    ------
+    Refused
+    """
+    source = options.context or _current_context(options.kubeconfig) or host
+    name = options.cluster or ("followed" if options.redact else source)
+    switched = dict(release.switched)
+    made_with = {
+        "kubernetesRelease": release.name,
+        "featureGates": switched,
+        **({"config": by} if by else {}),
+    }
+    mirror = Mirror(
+        Instance(options.into or None, options.token), name[:100], name if options.redact else source,
+        redacted=options.redact, made_with=made_with, say=report.say,
+    )  # fmt: skip
+    report.say({"page": mirror.page}, f"It is shown at {mirror.page}")
+    return mirror
+
+
+def _current_context(kubeconfig: str | None) -> str:
+    try:
+        return str(_CONFIG.list_kube_config_contexts(kubeconfig)[1]["name"])
+    except (ConfigException, KeyError, TypeError):
+        return ""
 
 
 def _follow(options: argparse.Namespace) -> int:
@@ -443,8 +501,12 @@ def _follow(options: argparse.Namespace) -> int:
             name = str(Path(held.enter_context(tempfile.TemporaryDirectory()), "record.jsonl"))
         record = held.enter_context(open(name, "w", encoding="utf-8")) if name else None
         report = FollowReport(options, live, record)
+        if options.into is not None:
+            report.mirror = _mirror_of(options, configuration.host, by, release, report)
         for line in follower.begin():
             report.take(line)
+        if report.mirror is not None:
+            report.mirror.listed([kind for kind in follower.kinds if kind != "Event"])
         end = time.monotonic() + options.seconds if options.seconds else None
         held.callback(
             signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -44,6 +44,7 @@ PAGES: Final = {
     route: Page(route, **row) for route, row in table_beside(__package__ or __name__, "pages.yaml").items()
 }
 OF_A_BRANCH: Final = "web:difference"
+OF_A_LIVE_ONE: Final = "web:followed"
 
 
 def tabs_of(cluster: Any) -> list[tuple[Page, str]]:
@@ -51,7 +52,9 @@ def tabs_of(cluster: Any) -> list[tuple[Page, str]]:
     rows = [
         page
         for page in PAGES.values()
-        if page.tab and (page.route != OF_A_BRANCH or getattr(cluster, "parent_id", None))
+        if page.tab
+        and (page.route != OF_A_BRANCH or getattr(cluster, "parent_id", None))
+        and (page.route != OF_A_LIVE_ONE or getattr(cluster, "is_followed", False))
     ]
     return [(page, reverse(page.route, args=[cluster.public_id])) for page in rows]
 

@@ -16,7 +16,7 @@ from scheduler_core.whatif.judge import Key, Manifest
 
 RECORDED: Final = "as-recorded"
 """The scheduler that pods ask for whose decisions are steps: none of that name is there."""
-_OWNERS: Final = ("ReplicaSet", "StatefulSet", "ReplicationController")
+OWNERS: Final = ("ReplicaSet", "StatefulSet", "ReplicationController")
 _SERVICE: Final = "Service"
 
 
@@ -79,8 +79,8 @@ class _Inputs:
         spec = manifest.get("spec") or {}
         if manifest["kind"] == "PriorityClass":
             self.classes.add(str(manifest["metadata"]["name"]))
-        if manifest["kind"] in _OWNERS:
-            return _selecting(manifest)
+        if manifest["kind"] in OWNERS:
+            return selecting(manifest)
         if manifest["kind"] != "Pod":
             return manifest
         changed = {} if spec.get("priorityClassName") in self.classes else {"priorityClassName": ""}
@@ -139,7 +139,7 @@ def _records(
         source = "api"
         if change.kind == DELETE:
             key = (payload["kind"], payload["namespace"], payload["name"])
-            if key[0] in _OWNERS:
+            if key[0] in OWNERS:
                 payload["kind"], payload["name"] = _SERVICE, _name_of(key)
             if payload.get("gone", True):
                 # A pod that was being deleted ends by itself.
@@ -174,7 +174,7 @@ def _name_of(key: Key) -> str:
     return f"{key[0].lower()}-{key[2]}"
 
 
-def _selecting(owner: Manifest) -> Manifest:
+def selecting(owner: Manifest) -> Manifest:
     """A Service that selects as a workload does."""
     selector = (owner.get("spec") or {}).get("selector") or {}
     if owner["kind"] != "ReplicationController":

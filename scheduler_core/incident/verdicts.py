@@ -38,10 +38,12 @@ _ALL_NEEDS: Final = tuple(kind for needs in _NEEDS.values() for kind in needs)
 
 @dataclass(frozen=True, slots=True)
 class JudgedDecision:
-    """A decision beside ours."""
+    """A decision beside ours; of our cycle, its outcome (empty where none was run) and how many nodes were feasible."""
 
     decision: LoggedDecision
     found: Judgement
+    outcome: str = ""
+    n_feasible: int = 0
 
     def document(self) -> dict[str, Any]:
         one, ours = self.decision, self.found
@@ -57,6 +59,8 @@ class JudgedDecision:
             "plugin": ours.plugin,
             "reasons": list(ours.reasons),
             "behind": ours.behind,
+            "outcome": self.outcome,
+            "nFeasible": self.n_feasible,
         }
         return document | (
             {"points": ours.points, "ourPoints": ours.our_points} if ours.points is not None else {}
@@ -102,12 +106,18 @@ def _judged(
     """Verdicts on decisions, whose bursts are numbered, in a stretch of changes."""
     asked = [one.asked(number) for number, one in enumerate(decisions) if not one.unknown]
     asked.sort(key=lambda item: (item.seq, item.key))
-    # A trace of each would be the largest part of it all.
-    found = {one.key: replace(one, trace=None) for one in following.through(changes, asked)}
-    return [
-        JudgedDecision(one, _known(found.get(number) or Judgement(UNKNOWN, reasons=(one.unknown,)), missing))
-        for number, one in enumerate(decisions)
-    ]
+    found: dict[int, tuple[Judgement, str, int]] = {}
+    for one in following.through(changes, asked):
+        n_feasible = one.trace.n_feasible if one.trace is not None else 0
+        # A trace of each would be the largest part of it all.
+        found[one.key] = replace(one, trace=None), one.outcome, n_feasible
+    judged = []
+    for number, decision in enumerate(decisions):
+        verdict, outcome, n_feasible = found.get(number) or (
+            Judgement(UNKNOWN, reasons=(decision.unknown,)), "", 0
+        )  # fmt: skip
+        judged.append(JudgedDecision(decision, _known(verdict, missing), outcome, n_feasible))
+    return judged
 
 
 def _known(verdict: Judgement, missing: Mapping[str, int]) -> Judgement:

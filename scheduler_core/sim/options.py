@@ -114,6 +114,9 @@ class SimulationOptions:
         them to all others).
     controllers : bool
         Whether anything but scheduler, API server and kubelets runs.
+    mirrors : bool
+        Its objects are those of a live cluster, whose programs act on them: here no cycle, controller or kubelet does.
+        The scheduler knows the objects and the pending pods, so forks of it answer questions.
     faults : FaultOptions
     """
 
@@ -124,6 +127,7 @@ class SimulationOptions:
     assumed_pod_ttl_ns: int = 0
     default_tolerations: bool = False
     controllers: bool = True
+    mirrors: bool = False
     faults: FaultOptions = field(default_factory=FaultOptions)
 
 

@@ -125,8 +125,9 @@ class Simulation:
         )
         self.faults = Faults(self.options.faults, self.randomness)
         self._is_faulty = self.options.faults.any
+        acts = self.options.controllers and not self.options.mirrors
         self.control_plane = ControlPlane(
-            self.world, self.timers, self.randomness, controllers=self.options.controllers, release=release
+            self.world, self.timers, self.randomness, controllers=acts, release=release
         )
         self.kubelet = Kubelet(self.world, self.timers, self.control_plane.context.pods)
         self.moves: list[QueueMove] = []
@@ -185,7 +186,7 @@ class Simulation:
                 self.world.put(manifest, reason)
             case DeleteObject(kind, namespace, name, grace_period_s):
                 pod = self.world.pod(namespace, name) if kind == "Pod" else None
-                if pod is not None:
+                if pod is not None and not self.options.mirrors:
                     delete_pod(self.world, pod, grace_period_s, None)
                 else:
                     self.world.remove(kind, namespace, name)
@@ -309,6 +310,8 @@ class Simulation:
         that takes no virtual time. One that failed twice alike with nothing in between waits for its backoff here.
         """
         queue = self.scheduler.queue
+        if self.options.mirrors:
+            return False
         if queue.n_active:
             return True
         if not queue.can_pop():
@@ -431,7 +434,10 @@ class Simulation:
         old = None if change.old is None else change.old.typed
         new = None if change.new is None else change.new.typed
         self.control_plane.noticed(change)
-        if kind == "Pod":
+        if self.options.mirrors:
+            if kind == "Pod":
+                self._know_stranger(old, new)
+        elif kind == "Pod":
             self.kubelet.pod_changed(old, new)
             self._know_stranger(old, new)
             if self._is_faulty and self._is_lost(change):
@@ -492,7 +498,7 @@ class Simulation:
 
     def _perform(self, actions: list[Action]) -> None:
         """Do what the scheduler asks, in order; answers go back at once."""
-        for action in actions:
+        for action in () if self.options.mirrors else actions:
             match action:
                 case BindPod(pod, node_name):
                     delay_ns, error = self.faults.bind() if self._is_faulty else (0, None)
@@ -631,6 +637,18 @@ class Simulation:
         """Everything needed to go on elsewhere, as JSON-able data."""
         self._settle_all()
         return checkpoint_of(self)
+
+    def acting(
+        self, *, transport: Transport = no_transport, plugins: Registry | Iterable[type[Plugin]] = ()
+    ) -> Simulation:
+        """A copy that goes on from here and decides, also where this one mirrors a live cluster.
+
+        Of such a one no controller acts in the copy: of workloads it has no more than what they select.
+        """
+        document = self.checkpoint()
+        if self.options.mirrors:
+            document["options"] |= {"mirrors": False, "controllers": False}
+        return Simulation.restore(document, transport=transport, plugins=plugins)
 
     @classmethod
     def restore(

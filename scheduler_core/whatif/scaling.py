@@ -219,5 +219,5 @@ def run_loops(original: Simulation, given: Given, prices: PriceList, report: Rep
     InvalidObject
         A group cannot be used.
     """
-    simulation = Simulation.restore(original.checkpoint(), plugins=original.registry)
+    simulation = original.acting(plugins=original.registry)
     return _Scaling(simulation, given, prices, report).go()

@@ -513,7 +513,7 @@ def drain_in_time(
     KeyError
         A node is not there.
     """
-    simulation = Simulation.restore(original.checkpoint(), transport=transport)
+    simulation = original.acting(transport=transport)
     world = simulation.world
     waited_before = {pod.uid for pod in alive_pods(simulation) if not pod.node_name}
     for name in nodes:

@@ -19,9 +19,9 @@ import urllib3
 from kubernetes import client
 
 from playground.__main__ import main as command
-from playground.remote import follow
+from playground.remote import follow, mirror
 from playground.remote.follow import Follower, _Kind, _Refused, rights
-from playground.remote.instance import Instance
+from playground.remote.instance import Instance, Refused
 from scheduler_core.cli.main import main as core
 from scheduler_core.incident.verdicts import LiveIncident
 from scheduler_core.incident.watched import DELETED, NOT_KNOWN
@@ -252,6 +252,81 @@ def test_the_command_names_a_fault_and_says_no_secret(
     said = followed("--redact", "--record", str(record), "--scenario", str(scenario))
     assert "NodeAffinity" in said
     assert "acme" not in said + record.read_text() + scenario.read_text()
+
+
+def test_a_playground_mirrors_it_object_by_object_and_no_secret_leaves(
+    instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = make_pod("web", schedulerName="packer", nodeSelector={"disk": "ssd"})
+    secret["metadata"]["annotations"] = {"acme.example/note": "acme-note"}
+    secret["spec"]["containers"][0] |= {
+        "env": [{"name": "PASSWORD", "value": "acme-password"}], "command": ["run", "--token=acme-token"],
+    }  # fmt: skip
+    live = Live(instance, make_node("n1"), make_node("n2"), make_pod("gone", cpu="64"))
+    config = tmp_path / "config"
+    config.write_text(json.dumps(kubeconfig(live.address)))
+    post, refused = Instance.post, 3
+    sent: list[str] = []
+
+    def cut(self: Instance, path: str, *rest: Any, **more: Any) -> Any:
+        """Some answers get lost: what was sent was taken."""
+        nonlocal refused
+        sent.append(json.dumps(rest) if "following" in path else "")
+        answer = post(self, path, *rest, **more)
+        if path.endswith("following/") and refused:
+            refused -= 1
+            raise Refused("cut", 0)
+        return answer
+
+    monkeypatch.setattr(Instance, "post", cut)
+    monkeypatch.setattr(mirror, "FIRST_PAUSE_S", 0.01)
+
+    def followed(seconds: float, act: Callable[[], None]) -> Any:
+        acting = threading.Timer(seconds / 2, act)
+        acting.start()
+        status = follow.main(
+            [
+                "--kubeconfig",
+                str(config),
+                "--into",
+                instance.server,
+                "--cluster",
+                "mirror",
+                "--for",
+                str(seconds),
+            ]
+        )
+        acting.join()
+        found = [one for one in instance.get("clusters/")["items"] if one["name"] == "mirror"]
+        assert len(found) == 1
+        return status, found[0]["id"]
+
+    def act() -> None:
+        live.apply(make_pod("fine", schedulerName="packer"), secret)
+        live.bind("fine", "n1")
+        live.bind("web", "n2")
+
+    status, there = followed(6, act)
+    assert status == 1 and not refused
+    live.core.delete_namespaced_pod("gone", "default", grace_period_seconds=0)
+    status, again = followed(3, lambda: live.apply(make_node("n3")))
+    assert again == there
+    seen = Live.listed(live)
+    live.id = there
+
+    def as_told(objects: dict[Any, Any]) -> dict[Any, Any]:
+        return {
+            key: {**item, "metadata": {**item["metadata"], "resourceVersion": ""}}
+            for key, item in objects.items()
+        }
+
+    assert as_told(live.listed()) == as_told(seen) and len(seen) == 5
+    said = instance.get(f"clusters/{there}/judge/")
+    newest = said["items"][0]
+    assert (newest["pod"], newest["verdict"]) == ("default/web", "infeasible")
+    assert instance.get(f"clusters/{there}/following/")["state"] == "following"
+    assert any("n2" in text for text in sent)
+    assert not [word for word in PLANTED for text in sent if word in text]
 
 
 def test_a_missing_right_is_named_once_and_nodes_and_pods_are_needed(

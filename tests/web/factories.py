@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Cluster, Cycle, Event, Pod, QueueMove, QueueSnapshot
+from playground.clusters.models import Cluster, Cycle, Event, FollowedCluster, Pod, QueueMove, QueueSnapshot
 from playground.clusters.objects.actions import expand_pool
 from playground.clusters.objects.apply import apply_documents
 from tests.manifests import make_object
@@ -222,4 +222,19 @@ def _new_full_cluster(name: str) -> Cluster:
     add_moves(cluster, "train-2")
     add_event(cluster, "train-2", "FailedScheduling", "0/12 nodes are available")
     add_event(cluster, "train-2", "NotTriggerScaleUp", "pod did not trigger scale-up")
+    add_follower(cluster)
     return cluster
+
+
+def add_follower(cluster: Cluster) -> FollowedCluster:
+    """As if the cluster had been followed: the page of live clusters shows it."""
+    gap = {
+        "kind": "CSINode",
+        "resource": "csinodes",
+        "group": "storage.k8s.io",
+        "what": "CSINode (no right to list csinodes)",
+    }
+    return FollowedCluster.objects.create(
+        cluster=cluster, source="prod-eu-central-1", program="follow by ops on laptop-2", session=1, number=7,
+        is_listed=True, lag_ms=400, not_known=[gap],
+    )  # fmt: skip

@@ -68,13 +68,16 @@ def clusters_list(call: Call) -> Any:
 def clusters_create(call: Call) -> Any:
     """A new cluster, paused, with only what every cluster has; `demo` adds the demo's nodes and pods."""
     wanted = call.body
-    objects = demo.demo_objects() if wanted.pop("demo") else ()
+    live, objects = wanted.pop("live"), demo.demo_objects() if wanted.pop("demo") else ()
+    if live and objects:
+        raise InvalidInput("a cluster that mirrors a live one has no demo", field="demo", value=True)
     team = team_of(wanted.pop("team", None), call.person)
     cluster = lifecycle.create_cluster(
         owner=call.person,
         team=team,
         kubernetes_release=wanted.pop("kubernetesRelease", None),
         feature_gates=wanted.pop("featureGates", None),
+        live=live,
         **wanted,
     )
     if objects:

@@ -4,15 +4,100 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from rest_framework.response import Response
 
 from playground.api.representations import shown
 from playground.api.views.base import Call
 from playground.clusters import questions
 from playground.clusters.foreign import agreement as foreign
+from playground.clusters.foreign import following
 from playground.clusters.foreign.words import why
-from playground.clusters.row_types import Cluster, ForeignDecision
+from playground.clusters.row_types import Cluster, FollowedCluster, ForeignDecision
 from playground.engine.entries import explain_trace
+from scheduler_core.objects.fields import format_time_ns
+
+
+def following_read(call: Call, cluster: Cluster) -> Any:
+    """How far the follower is, what cannot be known, and the pending pods by workload and the live scheduler's reason.
+
+    Of the 2,000 pods that wait longest.
+    """
+    return _following(cluster, following.followed_of(cluster))
+
+
+def following_begin(call: Call, cluster: Cluster) -> Any:
+    """A new session of a follower, in a cluster that was created with `live`; the one before is over."""
+    asked = call.body
+    return _session(
+        following.begin(
+            cluster=cluster,
+            source=asked["source"],
+            program=asked.get("program", ""),
+            redacted=asked["redacted"],
+        )
+    )
+
+
+def following_take(call: Call, cluster: Cluster) -> Any:
+    """A batch of changes and judged decisions, taken whole or not at all; empty ones say that the follower lives.
+
+    409 says that the session is over, or which batch is expected.
+    """
+    asked = call.body
+    return _session(
+        following.take(
+            cluster=cluster,
+            session=asked["session"],
+            number=asked["number"],
+            changes=asked.get("changes", ()),
+            decisions=asked.get("decisions", ()),
+            not_known=asked.get("notKnown"),
+            is_listed=asked["listed"],
+            lag_ms=asked["lagMs"],
+        )
+    )
+
+
+def following_stop(call: Call, cluster: Cluster) -> Any:
+    """The follower is refused from now on, and ends; what was seen stays."""
+    return _following(cluster, following.stop(cluster=cluster))
+
+
+def _session(row: FollowedCluster) -> dict[str, Any]:
+    page = f"/c/{row.cluster.public_id}/followed/"
+    return {"session": row.session, "number": row.number, "page": page}
+
+
+def _following(cluster: Cluster, row: FollowedCluster) -> dict[str, Any]:
+    counts = foreign.agreement(cluster).counts
+    return {
+        "source": row.source,
+        "program": row.program,
+        "state": following.state_of(row),
+        "began": row.began.isoformat(),
+        "heard": row.heard.isoformat(),
+        "lagMs": row.lag_ms,
+        "redacted": row.is_redacted,
+        "keptFrom": format_time_ns(following.begins_ns(cluster, row)),
+        "keepDays": settings.PLAYGROUND_FOLLOW_DAYS,
+        "changes": row.n_changes,
+        "decisions": sum(counts.values()),
+        "counts": dict(counts),
+        "pending": [
+            {
+                "kind": one.kind,
+                "name": one.name,
+                "pod": "/".join(one.pod),
+                "pods": one.n,
+                "reason": one.reason,
+                "message": one.message,
+                "since": format_time_ns(one.since_ns),
+            }
+            for one in following.pending(cluster)
+        ],
+        "notKnown": row.not_known,
+    }
 
 
 def _document(row: ForeignDecision, public_id: str) -> dict[str, Any]:

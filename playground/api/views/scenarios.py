@@ -17,6 +17,7 @@ from playground.api.views.base import Call, accepted, django_request
 from playground.api.views.clusters import answer
 from playground.bodies import BodyTooLarge, read_body
 from playground.clusters.errors import Forbidden, TooLarge
+from playground.clusters.foreign.following import span_of
 from playground.clusters.row_types import Cluster
 from playground.engine.plugins import lacking
 from playground.engine.scenarios import gallery_documents, read_scenario
@@ -80,7 +81,7 @@ def scenarios_share(call: Call) -> Any:
 
 def clusters_scenario_read(call: Call, cluster: Cluster) -> Any:
     """How the cluster began and what people did to it, as YAML: it can be replayed anywhere, or shared."""
-    made = make_text(cluster=cluster, **_made(call))
+    made = make_text(cluster=cluster, **_made(call, cluster))
     response = HttpResponse(made.text, content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{cluster.public_id}-scenario.yaml"'
     return response
@@ -97,14 +98,17 @@ def clusters_scenario_share(call: Call, cluster: Cluster) -> Any:
         seen_by["expires"] = _expiry(wanted.pop("days"))
     said = ("visibility", "team", "note", "opens_at")
     seen_by |= {key: wanted.pop(key) for key in said if key in wanted}
-    made = forking.make_from_cluster(cluster=cluster, owner=call.person, **_made(call) | wanted, **seen_by)
+    made = forking.make_from_cluster(
+        cluster=cluster, owner=call.person, **_made(call, cluster) | wanted, **seen_by
+    )
     return shared_answer(call, made)
 
 
-def _made(call: Call) -> dict[str, Any]:
+def _made(call: Call, cluster: Cluster) -> dict[str, Any]:
     """How a scenario is made out of a cluster."""
     asked = {name: call.query(name) for name in ("cycle", "redact", "ours_decide")}
-    return asked | {"title": call.query("title").strip()[:300]}
+    span = span_of(cluster, call.query("from"), call.query("to"))
+    return asked | {"title": call.query("title").strip()[:300], "span": span}
 
 
 def _seen_by(call: Call) -> dict[str, Any]:

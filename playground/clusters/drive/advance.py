@@ -381,5 +381,6 @@ def nearest(cluster: Cluster, engine_seq: int) -> tuple[Engine, int]:
         seed=cluster.seed,
         start_ns=cluster.start_ns,
         release=initial_release(cluster),
+        mirrors=cluster.is_followed,
     )
     return engine, 0

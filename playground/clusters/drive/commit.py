@@ -346,7 +346,8 @@ def _keep_earlier(cluster: Cluster, cycles: Sequence[CycleRecord], engine_seq: i
 
 
 def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
-    cluster.now_ns = result.clock_ns
+    # A follower moves the clock of a live cluster on while the engine reads what came before.
+    cluster.now_ns = max(result.clock_ns, cluster.now_ns if cluster.is_followed else 0)
     cluster.next_deadline_ns, cluster.next_deadline_what = (
         (result.next_deadline[0], result.next_deadline[1][:200]) if result.next_deadline else (None, "")
     )

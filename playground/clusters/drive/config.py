@@ -8,7 +8,7 @@ from django.conf import settings
 from playground.clusters import clock, kinds, wake
 from playground.clusters.errors import InvalidInput, InvalidManifest, NotFound
 from playground.clusters.log.quotas import check_bytes
-from playground.clusters.log.writer import writing
+from playground.clusters.log.writer import check_not_followed, writing
 from playground.clusters.models import Cluster, LogEntry, Manifest, Pod
 from playground.clusters.objects.write import patch_object
 from playground.engine import columns, rules
@@ -241,12 +241,13 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
     QuotaExceeded
         It shall run, and who made the cluster stores as much as one person may.
     """
-    if mode not in Cluster.ClockMode.values:
+    if mode not in (Cluster.ClockMode.PAUSED, Cluster.ClockMode.REALTIME):
         raise InvalidInput("the clock is paused or realtime", field="mode", value=mode)
     if not 0.1 <= rate <= 100:
         raise InvalidInput("the rate must be between 0.1 and 100", field="rate", value=rate)
     with writing(cluster) as writer:
         row = writer.cluster
+        check_not_followed(row)
         if row.clock_offer:
             row.clock_offer = "closed"
         if mode == row.clock_mode == Cluster.ClockMode.PAUSED:

@@ -9,7 +9,7 @@ from playground.clusters import kinds, wake
 from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.log.quotas import check_bytes
 from playground.clusters.log.rows import existing
-from playground.clusters.log.writer import writing
+from playground.clusters.log.writer import check_not_followed, writing
 from playground.clusters.models import Cluster, LogEntry, Pod, Run
 from scheduler_core.objects import duration
 from scheduler_core.scenario.bounds import DAY_NS, MAX_VIRTUAL_NS
@@ -68,6 +68,7 @@ def request_run(*, cluster: Cluster, until: str = "idle", max_cycles: int = 100_
     if until not in (Run.Until.CYCLE, Run.Until.IDLE):
         goal, duration_ns = Run.Until.TIME, parse_duration_ns(until)
     with writing(cluster) as writer:
+        check_not_followed(writer.cluster)
         if writer.cluster.is_parked:
             raise Conflict(f"the cluster is parked: {writer.cluster.parked_reason}", kind="Cluster")
         if Run.objects.filter(cluster=cluster, state__in=Run.OPEN).count() >= MAX_OPEN_RUNS:

@@ -23,7 +23,7 @@ from playground.clusters.errors import Conflict
 from playground.clusters.kinds import Kind
 from playground.clusters.log.changes import ENGINE_COLUMNS, PERSONS_COLUMNS
 from playground.clusters.log.rows import MODELS, in_parts, row_values, upsert
-from playground.clusters.log.writer import LogWriter, ObjectKey, locked
+from playground.clusters.log.writer import LogWriter, ObjectKey, check_not_followed, locked
 from playground.clusters.models import (
     Change,
     Cluster,
@@ -89,6 +89,7 @@ def undo(*, cluster: Cluster, seq: int | None = None) -> Undone:
     """
     with transaction.atomic():
         row = locked(cluster.pk)
+        check_not_followed(row)
         change = last_change(row)
         if change is None:
             raise Conflict("there is nothing to undo", kind="Cluster")

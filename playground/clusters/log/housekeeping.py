@@ -5,13 +5,25 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, When
 
 from playground.clusters.clock import wall_now
 from playground.clusters.errors import Conflict
+from playground.clusters.log.quotas import ROW_BYTES, StoredBytes
 from playground.clusters.log.rows import in_parts
 from playground.clusters.log.writer import locked
-from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, ExtenderCall, LogEntry, Run
+from playground.clusters.models import (
+    Checkpoint,
+    Cluster,
+    Cycle,
+    Event,
+    ExtenderCall,
+    FollowedCluster,
+    ForeignDecision,
+    LogEntry,
+    Run,
+)
+from scheduler_core.clock import SECOND_NS
 
 ENTRIES_AT_ONCE = 2000
 _OUTCOMES = (LogEntry.Kind.WRITE, LogEntry.Kind.DELETE)
@@ -86,6 +98,82 @@ def _superseded(cluster_id: int, seq: int):  # type: ignore[no-untyped-def]
     )
 
 
+# ---- What a live cluster did: kept for some days, within a quota
+
+
+HALVINGS: Final = 12
+
+
+def shorten_live(*, now: datetime | None = None, limit: int = 100_000) -> int:
+    """Drop what clusters that follow a live one keep for too long, or too much; the number of entries.
+
+    Of what was before a moment the newest entry of each object that was there then stays. The moment is so many days
+    ago (`PLAYGROUND_FOLLOW_DAYS`), and later where the log takes more than `PLAYGROUND_FOLLOW_MB`: halfway to now,
+    again and again. Safe to run at any time and twice.
+    """
+    dropped = 0
+    for cluster in Cluster.objects.filter(clock_mode=Cluster.ClockMode.LIVE).order_by("pk"):
+        before = (now or wall_now()) - timedelta(days=settings.PLAYGROUND_FOLLOW_DAYS)
+        dropped += _shorten(cluster, int(before.timestamp()) * SECOND_NS, limit - dropped)
+        for _ in range(HALVINGS):
+            if dropped >= limit or _log_bytes(cluster) <= settings.PLAYGROUND_FOLLOW_MB * 2**20:
+                break
+            followed = FollowedCluster.objects.filter(cluster=cluster).first()
+            kept_from_ns = max(cluster.start_ns, followed.kept_from_ns if followed else 0)
+            dropped += _shorten(cluster, (kept_from_ns + cluster.now_ns) // 2, limit - dropped)
+    return dropped
+
+
+def _log_bytes(cluster: Cluster) -> int:
+    rows = LogEntry.objects.filter(cluster=cluster)
+    found = rows.aggregate(n=Count("pk"), payload=Sum(StoredBytes(F("payload"))))
+    return int(found["n"]) * ROW_BYTES + int(found["payload"] or 0)
+
+
+def _shorten(cluster: Cluster, before_ns: int, limit: int) -> int:
+    """Drop what happened before a moment, and the decisions of that time."""
+    log = LogEntry.objects.filter(cluster=cluster, at_ns__lt=before_ns)
+    seq = log.order_by("-seq").values_list("seq", flat=True).first()
+    if seq is None:
+        return 0
+    with transaction.atomic():
+        row = locked(cluster.pk)
+        row.compacting_seq = max(row.compacting_seq, seq)
+        row.version += 1
+        row.save(update_fields=["compacting_seq", "version"])
+        FollowedCluster.objects.filter(cluster=cluster, kept_from_ns__lt=before_ns).update(
+            kept_from_ns=before_ns
+        )
+    same = LogEntry.objects.filter(
+        cluster=cluster,
+        object_kind=OuterRef("object_kind"),
+        object_namespace=OuterRef("object_namespace"),
+        object_name=OuterRef("object_name"),
+    )
+    objects = log.filter(seq__lte=seq, kind__in=_OUTCOMES)
+    superseded = objects.filter(Exists(same.filter(seq__gt=OuterRef("seq"), seq__lte=seq)))
+    # A deletion goes when nothing is before it any more: whatever ends this in between brings no object back.
+    gone = objects.filter(kind=LogEntry.Kind.DELETE)
+    dropped = 0
+    for rows in (superseded, gone, log.filter(kind=LogEntry.Kind.RAN, seq__lt=_newest_ran(cluster))):
+        while dropped < limit:
+            chosen = list(rows.order_by("seq").values_list("pk", flat=True)[:ENTRIES_AT_ONCE])
+            if not chosen:
+                break
+            for part in in_parts(chosen):
+                LogEntry.objects.filter(pk__in=part).delete()
+            dropped += len(chosen)
+    ForeignDecision.objects.filter(cluster=cluster, at_ns__lt=before_ns).delete()
+    FollowedCluster.objects.filter(cluster=cluster).update(n_dropped=F("n_dropped") + dropped)
+    return dropped
+
+
+def _newest_ran(cluster: Cluster) -> int:
+    """The entry from which an engine goes on: the newest checkpoint's, or the first of all."""
+    newest = Checkpoint.objects.filter(cluster=cluster).order_by("-engine_seq")
+    return newest.values_list("engine_seq", flat=True).first() or 0
+
+
 def check_past_is_there(cluster: Cluster, seq: int) -> None:
     """Refuse to fold a log whose outcomes up to `seq` were dropped.
 
@@ -123,6 +211,7 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
     return {
         "traces": sum(_drop_traces(cluster, before, limit) for cluster in _with_checkpoints()),
         "logEntries": compact(now=now, limit=limit),
+        "liveEntries": shorten_live(now=now, limit=limit),
         "extenderBodies": _drop_bodies(before, limit),
         "runs": _delete(Run.objects.filter(finished__lt=before).exclude(state__in=Run.OPEN), limit),
     }

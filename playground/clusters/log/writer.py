@@ -9,7 +9,7 @@ from django.db import transaction
 
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import DEFINITION
-from playground.clusters.errors import NotFound, TooLarge
+from playground.clusters.errors import Conflict, NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.log import changes
 from playground.clusters.log.quotas import check_bytes
@@ -98,6 +98,22 @@ MAX_OBJECT_BYTES: Final = 1_572_864
 """As etcd takes requests (its --max-request-bytes)."""
 
 
+def check_not_followed(cluster: Cluster) -> None:
+    """Refuse to change, or to run, what mirrors a live cluster.
+
+    Raises
+    ------
+    Conflict
+    """
+    if cluster.is_followed:
+        raise Conflict(
+            f'"{cluster.name}" follows a live cluster and only mirrors it:'
+            " make a copy of it to change or run something",
+            kind="Cluster",
+            name=cluster.public_id,
+        )
+
+
 class LogWriter:
     """Collects entries and their effect on rows; `flush` writes them.
 
@@ -113,6 +129,8 @@ class LogWriter:
     words
         What is done, as a command, where the entries do not say it well; it can be undone also without an entry. None:
         another scheduler does it, and it is no change.
+    follows
+        It writes what a follower says of a live cluster: no other writes objects into the cluster that mirrors it.
     lane_of
         Set by the engine's commit: a pod's namespace and name -> its lane and reserved node, written with its row.
     """
@@ -131,6 +149,7 @@ class LogWriter:
         self._texts: dict[int, bytes] = {}
         self.may_exceed = False
         self.words: str | None = ""
+        self.follows = False
         self.lane_of: Callable[[str, str], tuple[str, str]] | None = None
         self._asks_for_pods = False
         self._ending: dict[str, bool] = {}
@@ -227,7 +246,15 @@ class LogWriter:
         return whole
 
     def _source(self, source: str, kind: Kind) -> str:
-        """What the simulation does not read stays out of the log that replays."""
+        """What the simulation does not read stays out of the log that replays.
+
+        Raises
+        ------
+        Conflict
+            The cluster mirrors a live one.
+        """
+        if not self.follows:
+            check_not_followed(self.cluster)
         kept = source == LogEntry.Source.API and not kind.interpreted
         return LogEntry.Source.KEPT if kept else source
 
@@ -309,7 +336,7 @@ class LogWriter:
         ------
         TooLarge
         """
-        if self._asks_for_pods:
+        if self._asks_for_pods and not self.follows:
             check_demand(self.cluster, self._rows)
         limit = settings.PLAYGROUND_MAX_OBJECTS
         # Every object took a number of its own, so most clusters need no counting.

@@ -15,6 +15,7 @@ from playground.clusters.drive.config import set_assumed_expiry, set_config, set
 from playground.clusters.drive.runs import decide_permit, parse_duration_ns, request_run
 from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.extenders.mock import mock_rules_throughout, serve_mock_extenders, with_extenders_at
+from playground.clusters.foreign.following import begins_ns, followed_of, incident_of
 from playground.clusters.history.cycles import get_cycle
 from playground.clusters.history.undo import Undone
 from playground.clusters.history.undo import undo as undo_cluster
@@ -40,6 +41,7 @@ from playground.engine.scenarios import MadeText, RunStopped, ScenarioError, Ste
 from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.shares import Shared, as_error, share
+from scheduler_core.incident.as_scenario import scenario_of
 from scheduler_core.objects.merge import merge_patch
 from scheduler_core.releases import release_from
 from scheduler_core.scenario.load import dump_scenario
@@ -213,6 +215,7 @@ def make_text(
     redact: bool = False,
     title: str = "",
     ours_decide: bool = False,
+    span: tuple[int, int] | None = None,
 ) -> MadeText:
     """The scenario of a cluster: how it began and what people did to it, up to now or up to a cycle.
 
@@ -222,6 +225,8 @@ def make_text(
     ----------
     ours_decide
         What other schedulers decided is left out and their pods ask for ours; else it goes along as recorded.
+    span
+        From when to when, in nanoseconds, of a cluster that follows a live one; None is all that is kept.
 
     Raises
     ------
@@ -229,6 +234,8 @@ def make_text(
         There was no such cycle.
     InvalidManifest
     """
+    if cluster.is_followed:
+        return _named(_of_live(cluster, span, title, ours_decide), cluster, redact, title)
     log = LogEntry.objects.filter(cluster=cluster).exclude(source=LogEntry.Source.KEPT)
     cycles = Cycle.objects.filter(cluster=cluster).order_by("number")
     cut = None
@@ -253,20 +260,46 @@ def make_text(
             kept=_kept_objects(cluster),
         )
         made = MadeText(dump_scenario(found.scenario), found.notes)
-        if redact:
-            # The title of a cluster is a name too: only one that was chosen for this goes along.
-            chosen = "" if title == cluster.name else title
-            worker = through_a_worker(owner=cluster.owner)
-            made = asked("redact", made.text, MadeText, ask=worker, title=chosen)
     except ScenarioError as problem:
         raise as_error(problem) from None
-    except RunStopped as stopped:
-        raise Conflict(f"the names could not be taken out: {stopped}", kind="Cluster") from None
+    made = _named(made, cluster, redact, title)
     if others:
         words = ", ".join(str(place) for place in others)
         said = f"extender {words} was another one at times: what it answered goes along, not its rules"
         made = MadeText(made.text, (*made.notes, said))
     return made
+
+
+def _named(made: MadeText, cluster: Cluster, redact: bool, title: str) -> MadeText:
+    """With its names, or without them."""
+    if not redact:
+        return made
+    # The title of a cluster is a name too: only one that was chosen for this goes along.
+    chosen = "" if title == cluster.name else title
+    try:
+        worker = through_a_worker(owner=cluster.owner)
+        return asked("redact", made.text, MadeText, ask=worker, title=chosen)
+    except ScenarioError as problem:
+        raise as_error(problem) from None
+    except RunStopped as stopped:
+        raise Conflict(f"the names could not be taken out: {stopped}", kind="Cluster") from None
+
+
+def _of_live(cluster: Cluster, span: tuple[int, int] | None, title: str, ours_decide: bool) -> MadeText:
+    """A span of a live cluster: its objects at the beginning, the changes, and decisions as recorded or ours."""
+    from_ns, to_ns = span or (begins_ns(cluster, followed_of(cluster)), cluster.now_ns + 1)
+    try:
+        scenario = scenario_of(
+            incident_of(cluster, from_ns, to_ns),
+            release=release_from(cluster.release),
+            config=cluster.config,
+            recorded=not ours_decide,
+            from_ns=from_ns,
+            to_ns=to_ns,
+        )
+    except ScenarioError as problem:
+        raise as_error(problem) from None
+    return MadeText(dump_scenario(replace(scenario, title=title or cluster.name)), ())
 
 
 def _configs(cluster: Cluster) -> Iterator[Any]:
@@ -300,6 +333,7 @@ def make_from_cluster(
     redact: bool = False,
     title: str = "",
     ours_decide: bool = False,
+    span: tuple[int, int] | None = None,
     **how: Any,
 ) -> Shared:
     """Share a cluster: its scenario, with the lineage of what it was forked from.
@@ -314,11 +348,13 @@ def make_from_cluster(
     InvalidManifest, InvalidInput, TooLarge
     """
     check_token(owner)
-    made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours_decide)
+    made = make_text(
+        cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours_decide, span=span
+    )
     origin = Origin.objects.filter(cluster=cluster).select_related("scenario").first()
     parent = origin.scenario if origin else None
     shared = share(document=made.text, owner=owner, parent=parent, **how)
-    if cycle is None:
+    if cycle is None and not cluster.is_followed:
         steps = {"steps": origin.steps, "next_step": origin.next_step} if origin else {}
         Origin.objects.update_or_create(
             cluster=cluster,

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 
 from playground.clusters.errors import ClusterError
 from playground.clusters.foreign.agreement import n_foreign_decisions
+from playground.clusters.foreign.following import span_of
 from playground.scenarios import selectors
 from playground.scenarios.services import comparing, forking
 from playground.scenarios.services.forking import make_text
@@ -30,13 +31,17 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     redact = bool(asked.get("redact"))
     title = asked.get("title", "").strip()[:300]
     ours = bool(asked.get("ours_decide"))
+    span = asked.get("from", ""), asked.get("to", "")
     if request.method == "POST":
         try:
+            chosen = span_of(cluster, *span)
             if asked.get("as") == "file":
-                made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours)
+                made = make_text(
+                    cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours, span=chosen
+                )
                 return download(made.text, cluster.name, "yaml", "application/yaml")
             if asked.get("as") == "both":
-                return _both(request, cluster, redact, title)
+                return _both(request, cluster, redact, title, chosen)
             shared = forking.make_from_cluster(
                 cluster=cluster,
                 owner=site_user(request),
@@ -44,6 +49,7 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                 redact=redact,
                 title=title,
                 ours_decide=ours,
+                span=chosen,
                 **seen_by(request),
                 **said_by(request),
             )
@@ -61,6 +67,7 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         "redact": redact,
         "ours_decide": ours,
         "n_foreign": n_foreign_decisions(cluster),
+        "span": span if span[0] else None,
         "share_title": title or cluster.name,
         "note": asked.get("note", ""),
         "opens_at": asked.get("opens_at", ""),
@@ -68,7 +75,9 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return render(request, "scenarios/share.html", context, status=status)
 
 
-def _both(request: HttpRequest, cluster: Cluster, redact: bool, title: str) -> HttpResponse:
+def _both(
+    request: HttpRequest, cluster: Cluster, redact: bool, title: str, span: tuple[int, int] | None
+) -> HttpResponse:
     """Share what another scheduler decided, and the same decided by ours; to the two side by side."""
     sides = []
     for ours in (False, True):
@@ -79,6 +88,7 @@ def _both(request: HttpRequest, cluster: Cluster, redact: bool, title: str) -> H
             redact=redact,
             title=words,
             ours_decide=ours,
+            span=span,
             **seen_by(request),
             **said_by(request),
         )
