@@ -16,11 +16,9 @@ from django.db.models import Count, F, Min, Q
 from django.utils import timezone
 
 from playground.clusters import lanes
-from playground.clusters.foreign import following
 from playground.clusters.models import (
     Cluster,
     Cycle,
-    ForeignDecision,
     Job,
     LanePulse,
     Metric,
@@ -31,7 +29,6 @@ from playground.clusters.models import (
 )
 from playground.engine.batch import DriveResult
 from playground.engine.entries import CycleRecord
-from scheduler_core.clock import SECOND_NS
 from scheduler_core.releases import release_from
 from scheduler_core.schema.tables import table_beside
 
@@ -260,47 +257,9 @@ def metrics_text(cluster: Cluster | None = None) -> str:
     lines += gauge("scheduler_cache_size", (('type="nodes"', n_nodes), ('type="pods"', n_pods)))
     if cluster is None:
         lines += _clusters()
-    if cluster is None or cluster.is_followed:
-        lines += _live(cluster)
     n_runs = Run.objects.filter(state__in=Run.OPEN, **of).count()
     lines += gauge("playground_open_runs", (("", n_runs),))
     return "\n".join(lines) + "\n"
-
-
-WAITS_S: Final = (300, 3600)
-"""Pods of live clusters that are pending for longer are counted."""
-MOST_LIVE: Final = 50
-
-
-def _live(cluster: Cluster | None) -> list[str]:
-    """Of clusters that follow a live one: pods that wait for long, by reason, and decisions by verdict.
-
-    Two queries, and one for each cluster; of at most `MOST_LIVE` clusters.
-    """
-    clusters = (
-        [cluster] if cluster else [*Cluster.objects.filter(clock_mode=Cluster.ClockMode.LIVE)[:MOST_LIVE]]
-    )
-    waits: Counter[tuple[tuple[str, str], ...]] = Counter()
-    for one in clusters:
-        for at in following.pending(one):
-            for longer in WAITS_S:
-                labels = (
-                    ("cluster", one.public_id),
-                    ("longer_than_seconds", str(longer)),
-                    ("reason", at.reason or "NotTried"),
-                )
-                waits[labels] += sum(one.now_ns - since > longer * SECOND_NS for since in at.all_since_ns)
-    decided = (
-        ForeignDecision.objects.filter(cluster__in=clusters, kind__in=ForeignDecision.JUDGED)
-        .values_list("cluster__public_id", "verdict")
-        .annotate(n=Count("pk"))
-        .order_by("cluster__public_id", "verdict")
-    )
-    judged = [(labels_text((("cluster", at), ("verdict", verdict))), n) for at, verdict, n in decided]
-    return [
-        *gauge("playground_pending_longer_pods", ((labels_text(of), n) for of, n in sorted(waits.items()))),
-        *gauge("playground_live_decisions", judged),
-    ]
 
 
 def _clusters() -> list[str]:

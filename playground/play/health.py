@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from playground.clusters import lanes, trouble
+from playground.clusters.foreign.following import live_gauges
 from playground.clusters.metrics import gauge, metrics_text, site_gauges
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     parts = ["\n".join([*_of_this_machine(up), ""])]
     if up:
         try:
-            parts += ["\n".join([*site_gauges(), ""]), metrics_text()]
+            parts += ["\n".join([*site_gauges(), *live_gauges(), ""]), metrics_text()]
         except Error as error:  # gone since
             logger.warning("metrics: %s: %s", type(error).__name__, error)
             parts = ["\n".join([*_of_this_machine(False), ""])]

@@ -45,12 +45,12 @@ def followed(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     if row is None:
         return render(request, "followed/page.html", context)
     if request.htmx and request.htmx.target == "span":
-        return render(request, "followed/span.html", context | _span(request, cluster))
+        return render(request, "followed/span.html", context | _span(request, cluster, row))
     context |= _now(request, cluster, row)
     if request.htmx and request.htmx.target == "now":
         return render(request, "followed/now.html", context | {"is_part": True})
     now_ns = virtual_now_ns(cluster)
-    context |= _span(request, cluster) | {
+    context |= _span(request, cluster, row) | {
         "present": (format_time_ns(now_ns), format_time_ns(now_ns + SECOND_NS)),
         "terminal": [_in_terminal(one) for one in reversed(context["rows"][:IN_TERMINAL])],
     }
@@ -78,7 +78,7 @@ def _now(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
         )
     except InvalidInput as error:
         raise Http404(error.message) from None
-    found = agreement.agreement(cluster)
+    counts = following.verdicts_of(cluster)
     waiting = following.pending(cluster)
     scale, now_ns = priority_scale(cluster), virtual_now_ns(cluster)
     return {
@@ -88,9 +88,9 @@ def _now(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
         "limits": {"days": settings.PLAYGROUND_FOLLOW_DAYS, "mb": settings.PLAYGROUND_FOLLOW_MB},
         "kept_from_ns": following.begins_ns(cluster, row),
         "objects": following.objects_of(cluster),
-        "found": found,
-        "n_judged": sum(found.counts.values()),
-        "n_differ": found.counts["different"] + found.counts["infeasible"],
+        "counts": counts,
+        "n_judged": sum(counts.values()),
+        "n_differ": counts["different"] + counts["infeasible"],
         "rows": [view_decision(one) | {"clock": _clock(one.at_ns, tenths=True)} for one in page],
         "older": older,
         "verdict": verdict,
@@ -110,7 +110,7 @@ def _now(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
     }
 
 
-def _span(request: HttpRequest, cluster: Cluster) -> View:
+def _span(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
     """Decisions by time, and the stretch of it that is chosen: the newest tenth, where nothing is."""
     hours = positive_int(request.GET.get("hours")) or 1
     hours = hours if hours in WINDOWS else 1
@@ -133,7 +133,7 @@ def _span(request: HttpRequest, cluster: Cluster) -> View:
         for x, (n, failed, unlike) in enumerate(bins)
         if n
     ]
-    begins_ns = max(from_ * MINUTE_NS, following.begins_ns(cluster, following.followed_of(cluster)))
+    begins_ns = max(from_ * MINUTE_NS, following.begins_ns(cluster, row))
     return {
         "span": {
             "hours": hours,

@@ -13,8 +13,8 @@ from django.apps import apps
 
 from playground.clusters.drive.advance import load
 from playground.clusters.foreign import following
+from playground.clusters.foreign.following import live_gauges
 from playground.clusters.log.housekeeping import shorten_live
-from playground.clusters.metrics import metrics_text
 from playground.clusters.models import Cluster, LogEntry, Node, Pod
 from playground.engine.compressed import decompress
 from tests.api.conftest import Api
@@ -281,7 +281,8 @@ def test_what_waits_for_long_is_counted_by_reason(told: Told) -> None:
     }
     told.tell(waits, decisions=[DECISION])
     told.tell({"at": "2026-11-20T02:20:00Z", "type": "ADDED", "object": make_node("a")})
-    lines = metrics_text().splitlines()
+    lines = told.api.client.get(f"/api/v1/clusters/{told.id}/metrics").content.decode().splitlines()
+    assert live_gauges()[:3] == live_gauges(told.cluster)[:3]
     waiting = [line for line in lines if line.startswith("playground_pending_longer_pods{")]
     assert [line.partition(",")[2] for line in waiting] == [
         'longer_than_seconds="300",reason="Unschedulable"} 1', 'longer_than_seconds="3600",reason="Unschedulable"} 0',

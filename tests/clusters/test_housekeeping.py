@@ -36,9 +36,9 @@ def test_old_traces_are_dropped_and_made_again_and_the_log_is_never_touched(
     entries = LogEntry.objects.count()
     ExtenderCall.objects.create(cluster=cluster, verb="filter", url="http://x", request=b"x", answer=b"y")
 
-    assert tidy() == {"traces": 0, "logEntries": 0, "extenderBodies": 0, "runs": 0}
+    assert tidy() == {"traces": 0, "logEntries": 0, "liveEntries": 0, "extenderBodies": 0, "runs": 0}
     later = timezone.now() + timedelta(days=15)
-    assert tidy(now=later) == {"traces": 4, "logEntries": 0, "extenderBodies": 1, "runs": 1}
+    assert tidy(now=later) == {"traces": 4, "logEntries": 0, "liveEntries": 0, "extenderBodies": 1, "runs": 1}
     assert tidy(now=later)["traces"] == 0
     assert list(Cycle.objects.filter(trace=None).order_by("number").values_list("number", flat=True)) == [
         1,

@@ -115,7 +115,7 @@ def test_counts_of_two_workers_add_up() -> None:
 
 @pytest.mark.dialect
 def test_the_page_costs_a_fixed_number_of_queries(client: Any, django_assert_num_queries: Any) -> None:
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         client.get("/metrics")
 
 

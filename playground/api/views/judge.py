@@ -70,7 +70,7 @@ def _session(row: FollowedCluster) -> dict[str, Any]:
 
 
 def _following(cluster: Cluster, row: FollowedCluster) -> dict[str, Any]:
-    counts = foreign.agreement(cluster).counts
+    counts = following.verdicts_of(cluster)
     return {
         "source": row.source,
         "program": row.program,
@@ -83,7 +83,7 @@ def _following(cluster: Cluster, row: FollowedCluster) -> dict[str, Any]:
         "keepDays": settings.PLAYGROUND_FOLLOW_DAYS,
         "changes": row.n_changes,
         "decisions": sum(counts.values()),
-        "counts": dict(counts),
+        "counts": counts,
         "pending": [
             {
                 "kind": one.kind,

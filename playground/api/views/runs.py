@@ -17,6 +17,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.extender_calls import calls_of_cycle
 from playground.clusters.drive.runs import cancel_run, decide_permit, request_run
 from playground.clusters.errors import Conflict, NotFound
+from playground.clusters.foreign.following import live_gauges
 from playground.clusters.history.cycles import CycleSearch, cycle_explanation, cycles
 from playground.clusters.history.queue import queue_view
 from playground.clusters.history.redecide import request_trace
@@ -76,7 +77,10 @@ def timeline_read(call: Call, cluster: Cluster) -> Any:
 
 def clusters_metrics(call: Call, cluster: Cluster) -> Any:
     """In the Prometheus text format, under upstream's names; what /metrics sums over all clusters."""
-    return HttpResponse(metrics_text(cluster), content_type="text/plain; version=0.0.4; charset=utf-8")
+    text = metrics_text(cluster)
+    if cluster.is_followed:
+        text += "\n".join([*live_gauges(cluster), ""])
+    return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def pods_story(call: Call, cluster: Cluster, namespace: str, pod: str) -> Any:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Max, Min
+from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Max, OuterRef, Subquery
 from django.utils import timezone
 
 from playground.clusters import kinds, wake
@@ -22,6 +23,7 @@ from playground.clusters.errors import Conflict, InvalidInput, found
 from playground.clusters.kinds import Kind
 from playground.clusters.log.rows import in_parts, rows_named, rows_of
 from playground.clusters.log.writer import LogWriter, ObjectKey, key_of, locked, writing
+from playground.clusters.metrics import gauge, labels_text
 from playground.clusters.models import Cluster, FollowedCluster, ForeignDecision, LogEntry, Node, Pod
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import InvalidObject
@@ -120,11 +122,22 @@ def found_follower(cluster: Cluster) -> FollowedCluster | None:
 
 
 def objects_of(cluster: Cluster) -> dict[str, int]:
-    """How many nodes and pods the live cluster has. Two queries."""
-    return {
-        "nodes": Node.objects.filter(cluster=cluster).count(),
-        "pods": Pod.objects.filter(cluster=cluster).count(),
-    }
+    """How many nodes and pods the live cluster has. One query."""
+    n_nodes, n_pods = (
+        Subquery(rows.filter(cluster=OuterRef("pk")).order_by().values("cluster").values(n=Count("pk")))
+        for rows in (Node.objects, Pod.objects)
+    )
+    found = Cluster.objects.filter(pk=cluster.pk).values(n_nodes=n_nodes, n_pods=n_pods).get()
+    return {"nodes": found["n_nodes"] or 0, "pods": found["n_pods"] or 0}
+
+
+def verdicts_of(cluster: Cluster) -> dict[str, int]:
+    """How many kept decisions have each verdict. One query."""
+    rows = ForeignDecision.objects.filter(cluster=cluster, kind__in=ForeignDecision.JUDGED).exclude(
+        verdict=""
+    )
+    counts = rows.order_by().values_list("verdict").annotate(n=Count("pk")).values_list("verdict", "n")
+    return dict.fromkeys(Judgement.values, 0) | dict(counts)
 
 
 def take(
@@ -435,13 +448,48 @@ def pending(cluster: Cluster, limit: int = MOST_PENDING) -> list[Pending]:
     ]  # fmt: skip
 
 
+WAITS_S: Final = (300, 3600)
+"""Pods of live clusters that are pending for longer are counted."""
+MOST_LIVE: Final = 50
+
+
+def live_gauges(cluster: Cluster | None = None) -> list[str]:
+    """The lines of /metrics about live clusters: pods that wait for long, by reason, and decisions by verdict.
+
+    Two queries, and one for each cluster; of one, or of at most `MOST_LIVE`.
+    """
+    clusters = (
+        [cluster] if cluster else [*Cluster.objects.filter(clock_mode=Cluster.ClockMode.LIVE)[:MOST_LIVE]]
+    )
+    waits: Counter[tuple[tuple[str, str], ...]] = Counter()
+    for one in clusters:
+        for at in pending(one):
+            for longer in WAITS_S:
+                labels = (
+                    ("cluster", one.public_id),
+                    ("longer_than_seconds", str(longer)),
+                    ("reason", at.reason or "NotTried"),
+                )
+                waits[labels] += sum(one.now_ns - since > longer * SECOND_NS for since in at.all_since_ns)
+    decided = (
+        ForeignDecision.objects.filter(cluster__in=clusters, kind__in=ForeignDecision.JUDGED)
+        .values_list("cluster__public_id", "verdict")
+        .annotate(n=Count("pk"))
+        .order_by("cluster__public_id", "verdict")
+    )
+    judged = [(labels_text((("cluster", at), ("verdict", verdict))), n) for at, verdict, n in decided]
+    return [
+        *gauge("playground_pending_longer_pods", ((labels_text(of), n) for of, n in sorted(waits.items()))),
+        *gauge("playground_live_decisions", judged),
+    ]
+
+
 # ---- a span of it
 
 
 def begins_ns(cluster: Cluster, followed: FollowedCluster) -> int:
     """From when on the log is whole."""
-    first = LogEntry.objects.filter(cluster=cluster).aggregate(first=Min("at_ns"))["first"]
-    return max(followed.kept_from_ns, first or cluster.start_ns)
+    return max(followed.kept_from_ns, cluster.start_ns)
 
 
 def span_of(cluster: Cluster, begins: str, ends: str) -> tuple[int, int] | None:
