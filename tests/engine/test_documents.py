@@ -20,7 +20,12 @@ def test_scalars_mean_what_kubernetes_tools_take_them_for(text: str, value: Any)
 
 @pytest.mark.parametrize(
     ("text", "words", "line"),
-    table(__file__, "what_could_do_harm_is_refused_with_its_line"),
+    [
+        *table(__file__, "what_could_do_harm_is_refused_with_its_line"),
+        pytest.param("[" * 200_000, "nested deeper than 64", 1, id="lists"),
+        pytest.param('{"a":' * 100_000, "nested deeper than 64", 1, id="objects"),
+        pytest.param(f"a: {'1' * 5000}", "cannot be read", 1, id="digits"),
+    ],
 )
 def test_what_could_do_harm_is_refused_with_its_line(text: str, words: str, line: int) -> None:
     with pytest.raises(InvalidManifest) as caught:

@@ -17,6 +17,7 @@ import scheduler_core.scenario
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
+from tests.manifests import scheduler_config
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod, make_scenario
 from tests.tables import table
 
@@ -66,11 +67,9 @@ def test_check_wants_something_to_check(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_whatever_an_extender_said_the_report_is_xml(tmp_path: Path) -> None:
     said = "\x1b[31mno <room> & \ufffe"
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": [{"urlPrefix": "http://x.example", "filterVerb": "filter", "nodeCacheCapable": True}],
-    }
+    config = scheduler_config(
+        extenders=[{"urlPrefix": "http://x.example", "filterVerb": "filter", "nodeCacheCapable": True}]
+    )
     deny = {"mock": [{"rules": [{"deny": {"nodes": ["n"], "reason": said}}]}]}
     path, report = tmp_path / "said.json", tmp_path / "out.xml"
     fields = {"scheduler": config, "extenders": deny, "expect": [{"pod": "p", "node": "n"}]}
@@ -155,7 +154,9 @@ def test_a_lookalike_of_the_trace_is_drawn_from_its_seed(tmp_path: Path) -> None
     assert main(["replay", str(path), "--check"]) == 0
 
 
-BAD = table(__file__, "BAD")
+BAD = table(__file__, "BAD") | {
+    "too many steps": ({"steps": [{"run": "cycle"}] * 50_001}, "steps", "at most 50,000 are run")
+}
 """What is wrong -> fields of a document, the path that is named, words of the reason."""
 
 
