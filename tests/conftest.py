@@ -33,20 +33,26 @@ def quick_where_django_takes_its_time() -> None:
     quick.empty_tables_without_ado()
 
 
-few = pytest.mark.nightly(
-    "scheduler_core/thresholds.py", "scheduler_core/plugins/", "scheduler_core/framework/"
+WITH_THRESHOLDS = (
+    *(f"scheduler_core/{name}/" for name in ("cluster", "framework", "plugins", "queue")),
+    *(f"scheduler_core/{name}.py" for name in ("thresholds", "schedule_one", "fork")),
 )
+"""What chooses between two ways, and what they are made of."""
+by_night = pytest.mark.nightly(*WITH_THRESHOLDS)
 
 
 @pytest.fixture(
     scope="module",
-    params=[Thresholds(), Thresholds.all_at(0), pytest.param(Thresholds.all_at(INFINITY), marks=few)],
-    ids=["default", "zero", "infinity"],
+    params=[
+        pytest.param(Thresholds(), id="default"),
+        pytest.param(Thresholds.all_at(0), id="zero", marks=by_night),
+        pytest.param(Thresholds.all_at(INFINITY), id="infinity", marks=by_night),
+    ],
 )
 def every_threshold(request: pytest.FixtureRequest) -> Iterator[None]:
     """Where two ways lead to the same answer: as usual, always the way for many, always the way for few.
 
-    By day not the last: what most tests have is few enough for that way as usual.
+    The last two where one of the ways has changed, and by night.
     """
     with using(request.param):
         yield
