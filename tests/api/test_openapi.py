@@ -41,6 +41,7 @@ from playground.wsgi import application
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.tables import table
+from tests.web.factories import copied
 
 pytestmark = pytest.mark.any_database
 
@@ -134,27 +135,33 @@ def known(transactional_db: None, wakes: list[Any], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(connection, "close", lambda: None)
     gold = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 9}
     web = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"minAvailable": 1}}
-    cluster = make_cluster(
-        make_node("n1"),
-        make_pod("p1"),
-        make_pod("huge", cpu="99"),
-        gold | {"metadata": {"name": "gold"}},
-        web | {"metadata": {"name": "web"}},
-    )
-    run = request_run(cluster=cluster, until="idle")
-    advance(cluster_id=cluster.pk)
+
+    def make() -> Cluster:
+        cluster = make_cluster(
+            make_node("n1"),
+            make_pod("p1"),
+            make_pod("huge", cpu="99"),
+            gold | {"metadata": {"name": "gold"}},
+            web | {"metadata": {"name": "web"}},
+        )
+        request_run(cluster=cluster, until="idle")
+        advance(cluster_id=cluster.pk)
+        create_mock_extender(cluster=cluster, rules=[])
+        return cluster
+
+    cluster = copied("known", make)
     return {
         "cluster_id": cluster.public_id,
-        "run_id": run.public_id,
+        "run_id": cluster.runs.get().public_id,
         **NAMES,
         "reason": "NotFound",
         "token_id": "1",
-        "extender_id": create_mock_extender(cluster=cluster, rules=[]).public_id,
+        "extender_id": cluster.mock_extenders.get().public_id,
     }
 
 
 # Of some 7,500 requests at the edges of the schemas: which part is made by day and by night; a search makes all.
-PARTS = [12, pytest.param(4, marks=pytest.mark.nightly("playground/api/"))]
+PARTS = [16, pytest.param(4, marks=pytest.mark.nightly("playground/api/"))]
 if settings.get_current_profile_name() == "search":
     PARTS = [1]
 made: Counter[str] = Counter()

@@ -202,9 +202,9 @@ def _rows_of(cluster: Cluster) -> list[list[Model]]:
 
 
 def _cluster_of(model: type[Model]) -> str:
-    """The name of the field that says which cluster a row is of, empty where none does."""
-    fields = (field for field in model._meta.fields if field.related_model is Cluster)
-    return next((field.name for field in fields if field.name == "cluster"), "")
+    """The lookup that says which cluster a row is of, empty where none does."""
+    names = {field.name for field in model._meta.fields}
+    return "cluster" if "cluster" in names else "question__cluster" if "question" in names else ""
 
 
 def _new_full_cluster(name: str) -> Cluster:
