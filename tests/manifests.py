@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+METADATA = ("namespace", "labels", "annotations", "uid")
 
-def make_object(
-    api_version: str, kind: str, name: str, *, namespace: str = "", **fields: Any
-) -> dict[str, Any]:
-    """An object; `fields` are those beside its metadata."""
-    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+
+def make_object(api_version: str, kind: str, name: str, **fields: Any) -> dict[str, Any]:
+    """An object; of `fields`, those of `METADATA` are parts of its metadata, where they say something."""
+    metadata = {"name": name} | {key: value for key in METADATA if (value := fields.pop(key, None))}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def scenario(**fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.playground/v1", "kind": "Scenario", **fields}
 
 
 def priority_class(name: str, value: int, **fields: Any) -> dict[str, Any]:

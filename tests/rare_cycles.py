@@ -12,6 +12,7 @@ from playground.clusters.drive.runs import request_run
 from playground.clusters.extenders.mock import create_mock_extender, mock_extender_url
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.objects.apply import apply_documents
+from tests.manifests import scheduler_config
 from tests.tables import table
 
 if TYPE_CHECKING:
@@ -33,10 +34,7 @@ _WITH_A_CLAIM: Final = _POD + "  volumes: [{name: data, persistentVolumeClaim: {
 # be counted, and NodeVolumeLimits can say nothing about node-1.
 _UNCOUNTABLE: Final = table(__file__, "_UNCOUNTABLE")
 _APPROVAL: Final = {"profiles": [{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}]}
-_CONFIGURATION: Final = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-}
+_CONFIGURATION: Final = scheduler_config()
 
 
 @dataclass(frozen=True)

@@ -175,28 +175,26 @@ def _nodes(chance: random.Random, n_nodes: int, cloud: str) -> Iterator[_Node]:
         ready, cordoned = i % 97 != 59, i % 67 == 33
         if cordoned:
             spec["unschedulable"] = True
-        manifest = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": name,
-                "labels": {
-                    "kubernetes.io/arch": "amd64",
-                    "kubernetes.io/os": "linux",
-                    "kubernetes.io/hostname": name,
-                    "node.kubernetes.io/instance-type": pool.aws if cloud == "aws" else pool.gke,
-                    "topology.kubernetes.io/region": region,
-                    "topology.kubernetes.io/zone": zones[i % 3],
-                    **own,
-                },
+        manifest = make_object(
+            "v1",
+            "Node",
+            name,
+            labels={
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/hostname": name,
+                "node.kubernetes.io/instance-type": pool.aws if cloud == "aws" else pool.gke,
+                "topology.kubernetes.io/region": region,
+                "topology.kubernetes.io/zone": zones[i % 3],
+                **own,
             },
-            "spec": spec,
-            "status": {
+            spec=spec,
+            status={
                 "capacity": amounts,
                 "allocatable": amounts,
                 "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
             },
-        }
+        )
         is_open = ready and not cordoned and not pool.gpus
         yield _Node(manifest, pool.cpu * 1000 - 110, pool.memory_gi * _GI - 4_800_000 * 1024, is_open)
 

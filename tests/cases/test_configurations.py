@@ -18,6 +18,7 @@ from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, load_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.engine.extender_server import serving
+from tests.manifests import make_object
 from tests.tables import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -125,12 +126,7 @@ def test_config_old_fields(doors: Doors) -> None:
 
 
 def config_map(text: str, **more: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "c"},
-        "data": {"notes.txt": "a: b: c", **more, "config.yaml": text},
-    }
+    return make_object("v1", "ConfigMap", "c", data={"notes.txt": "a: b: c", **more, "config.yaml": text})
 
 
 V1 = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: mine}]\n"

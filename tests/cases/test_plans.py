@@ -14,6 +14,7 @@ from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.workloads import pending_pods
+from tests.manifests import make_object
 from tests.real_dump import real_dump
 from tests.scheduler_core.whatif.clusters import cluster_of, node, pod
 
@@ -224,12 +225,7 @@ def test_a_daemonset_outside_the_system_gets_a_class_of_the_cluster_or_a_new_one
     first = _asked(documents)["fixes"][0]
     assert first["title"] == "Create the priority class high-priority (1,000,000) and use it"
     assert [item["kind"] for item in first["change"]["write"]] == ["PriorityClass", "DaemonSet"]
-    own = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "agents"},
-        "value": 7,
-    }
+    own = make_object("scheduling.k8s.io/v1", "PriorityClass", "agents", value=7)
     assert _asked([*documents, own])["fixes"][0]["title"] == "Raise to the priority class agents"
 
 

@@ -28,6 +28,7 @@ from scheduler_core.objects.reading import (
     type_of,
 )
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from tests.manifests import scheduler_config
 from tests.tables import table
 
 DATA = Path(__file__).parent / "data"
@@ -222,10 +223,7 @@ def test_an_export_of_kube_scheduler_simulator(
         "pvcs": None,
         "storageClasses": [{"metadata": {"name": "standard"}, "provisioner": "x.example/y"}],
         "priorityClasses": [{"metadata": {"name": "gold"}, "value": 10}],
-        "schedulerConfig": {
-            "kind": "KubeSchedulerConfiguration",
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-        },
+        "schedulerConfig": scheduler_config(),
         "namespaces": [{"metadata": {"name": "default"}}],
     }
     path = tmp_path / "export.json"

@@ -10,6 +10,7 @@ from playground.engine.columns import why_it_waits
 from scheduler_core.cli.main import main
 from scheduler_core.releases import DEFAULT
 from scheduler_core.schema.tables import table_of
+from tests.manifests import scenario
 
 CASE = Path(__file__).parent / "data" / "scheduler-name.yaml"
 ODD = table_of(CASE.read_text().partition("---")[0])
@@ -30,11 +31,7 @@ def test_scheduler_name_replay_gives_each_pending_pod_its_reason(
 ) -> None:
     gated = {"metadata": {"name": "gated"}, "spec": {**ODD["spec"], "schedulingGates": [{"name": "a.b/c"}]}}
     del gated["spec"]["schedulerName"]
-    document = {
-        "apiVersion": "scheduling.playground/v1",
-        "kind": "Scenario",
-        "objects": [*yaml.safe_load_all(CASE.read_text()), {**ODD, **gated}],
-    }
+    document = scenario(objects=[*yaml.safe_load_all(CASE.read_text()), {**ODD, **gated}])
     file = tmp_path / "scenario.json"
     file.write_text(json.dumps(document))
     assert main(["replay", str(file), "--json"]) == 0

@@ -22,28 +22,20 @@ from playground.clusters.models import (
 )
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.batch import Budget, Engine
+from tests.manifests import make_object
 
 START_NS = 1_800_000_000_000_000_000
 
 
 def make_node(name: str = "n1", cpu: str = "4", **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}},
-    }
+    return make_object(
+        "v1", "Node", name, spec=spec, status={"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}}
+    )
 
 
 def make_pod(name: str = "p1", cpu: str = "1", namespace: str = "default", **spec: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"containers": [container]} | spec,
-    }
+    return make_object("v1", "Pod", name, namespace=namespace, spec={"containers": [container]} | spec)
 
 
 def make_cluster(*objects: dict[str, Any], name: str = "test") -> Cluster:

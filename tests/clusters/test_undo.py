@@ -60,7 +60,7 @@ from playground.clusters.objects.write import (
 from playground.engine.batch import Budget
 from playground.scenarios.services.forking import make_text
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, work
-from tests.manifests import budget, scheduler_config
+from tests.manifests import budget, make_object, scheduler_config
 from tests.tables import table
 
 pytestmark = pytest.mark.django_db
@@ -411,11 +411,7 @@ def test_custom_kinds_come_back_with_their_objects() -> None:
     cluster = a_cluster()
     definition = table(__file__, "custom_kinds_come_back_with_their_objects")
     empty = picture(cluster)
-    widget = {
-        "apiVersion": "example.com/v1",
-        "kind": "Widget",
-        "metadata": {"name": "w", "namespace": "default"},
-    }
+    widget = make_object("example.com/v1", "Widget", "w", namespace="default")
     apply_documents(cluster=cluster, objects=[definition, widget])
     work(cluster)
     full = picture(cluster)

@@ -38,6 +38,7 @@ from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.redact import redact
 from scheduler_core.schema.tables import Field, types
 from tests.clusters.builders import make_cluster, make_pod
+from tests.manifests import make_object
 from tests.tables import table
 
 MOST_S = 2.0
@@ -125,11 +126,7 @@ def list_cases(kind: Kind) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         seen.add(mark)
         items = [value_of(Field(field.item), number) for number in range(MANY)]
-        document: dict[str, Any] = {
-            "apiVersion": kind.api_version,
-            "kind": kind.kind,
-            "metadata": {"name": "x", "namespace": "default"},
-        }
+        document: dict[str, Any] = make_object(kind.api_version, kind.kind, "x", namespace="default")
         if kind.kind == "Pod":
             document["spec"] = {"containers": [{"name": "c", "image": "i"}]}
         many = (
@@ -313,12 +310,7 @@ IN_A_POD: dict[str, dict[str, Any]] = {
 
 def shared_without_names(**parts: Any) -> None:
     """Redact a scenario of one pod and take its digest; both are done by a child that holds no lock."""
-    plain = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "x"},
-        "spec": {"containers": CONTAINERS[:1]},
-    }
+    plain = make_object("v1", "Pod", "x", spec={"containers": CONTAINERS[:1]})
     head = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
     scenario = load_scenario({**head, "objects": [plain | parts]})
     scenario_digest(redact(scenario).scenario)

@@ -14,6 +14,7 @@ from playground.engine.admission import admit
 from scheduler_core.objects.defaults import PriorityClasses
 from scheduler_core.objects.reading import from_objects, read_posted
 from scheduler_core.schema.tables import table_of
+from tests.manifests import make_object
 from tests.tables import table
 
 POD = table_of((Path(__file__).parent / "data" / "pod.yaml").read_text())
@@ -133,12 +134,7 @@ def test_what_a_pod_requests_as_a_whole_must_cover_its_containers(
     pod_level: dict[str, Any], containers: list[dict[str, Any]], path: str, words: str
 ) -> None:
     items = [{"name": f"c{index}", "resources": item} for index, item in enumerate(containers)]
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p"},
-        "spec": {"resources": pod_level, "containers": items},
-    }
+    manifest = make_object("v1", "Pod", "p", spec={"resources": pod_level, "containers": items})
     [posted] = from_objects([manifest])
     with pytest.raises(InvalidManifest) as caught:
         admit(posted, PriorityClasses())

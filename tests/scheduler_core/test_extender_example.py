@@ -15,6 +15,7 @@ from django.test import Client
 from playground.clusters.drive.config import set_config
 from playground.clusters.models import Cycle, ExtenderCall
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
+from tests.manifests import scheduler_config
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "extender" / "extender.py"
@@ -48,11 +49,7 @@ def test_the_starter_extender_filters_and_prefers(client: Client, settings: Any,
         labelled(make_pod("q"), disk="tape"),
     )
     extender = {"urlPrefix": url, "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 100}
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": [extender],
-    }
+    config = scheduler_config(extenders=[extender])
     set_config(cluster=cluster, config=config)
     run(cluster, "cycle")
     run(cluster, "cycle")

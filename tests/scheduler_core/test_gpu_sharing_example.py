@@ -25,6 +25,7 @@ from scheduler_core.plugin_kit import check
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import make_object, scheduler_config
 from tests.plugin_packages import installed_examples
 from tests.scheduler_core.sim.builders import pod_named
 from tests.tables import table
@@ -76,23 +77,14 @@ def gpu_pod(name: str, *, cpu: str = "2", count: Any = 1, milli: Any = 1000, **m
         if key in more:
             annotations[f"alibabacloud.com/gpu-{key}"] = more.pop(key)
     spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **more}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "annotations": annotations},
-        "spec": spec,
-    }
+    return make_object("v1", "Pod", name, annotations=annotations, spec=spec)
 
 
 def cluster(policy: str, *objects: dict[str, Any], args: dict[str, Any] | None = None) -> Simulation:
     multi = {"enabled": [{"name": "GpuDevices"}, {"name": policy}]}
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [
-            {"plugins": {"multiPoint": multi}, "pluginConfig": [{"name": policy, "args": args or {}}]}
-        ],
-    }
+    config = scheduler_config(
+        profiles=[{"plugins": {"multiPoint": multi}, "pluginConfig": [{"name": policy, "args": args or {}}]}]
+    )
     simulation = Simulation(config, seed=1, options=SimulationOptions(first_of_ties=True))
     for manifest in objects:
         simulation.submit(WriteObject(prepare(manifest)))

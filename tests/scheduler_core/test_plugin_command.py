@@ -17,6 +17,7 @@ from scheduler_core import installed_plugins as installed
 from scheduler_core.cli.main import main
 from scheduler_core.errors import ConfigurationError, PluginDeclarationError
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import scheduler_config
 from tests.plugin_packages import BROKEN, PACKAGE, install
 
 ROOT = Path(__file__).parents[2]
@@ -69,11 +70,7 @@ def test_bad_names_are_refused_and_all_plugins_are_listed(
     assert not list(tmp_path.iterdir())
 
 
-CONFIG = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"plugins": {"score": {"enabled": [{"name": "NightShift"}]}}}],
-}
+CONFIG = scheduler_config(profiles=[{"plugins": {"score": {"enabled": [{"name": "NightShift"}]}}}])
 
 
 @pytest.fixture

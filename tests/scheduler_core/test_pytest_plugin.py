@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario, with_decisions
+from tests.manifests import scenario
 from tests.scheduler_core.whatif.clusters import node, pod
 from tests.tables import table
 
@@ -22,12 +23,7 @@ PLUGIN = "scheduler_core.testing.pytest_plugin"
 def _scenario(*expect: dict[str, Any], cpu: str = "1") -> dict[str, Any]:
     web = pod("web", cpu=cpu)
     del web["spec"]["priority"]
-    return {
-        "apiVersion": "scheduling.playground/v1",
-        "kind": "Scenario",
-        "objects": [node("a", zone="x"), web],
-        "expect": list(expect),
-    }
+    return scenario(objects=[node("a", zone="x"), web], expect=list(expect))
 
 
 def _pytest(folder: Path, *words: str) -> tuple[int, str]:

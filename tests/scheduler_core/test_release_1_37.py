@@ -29,7 +29,7 @@ from scheduler_core.releases import (
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
-from tests.manifests import make_object, node
+from tests.manifests import make_object, node, scenario
 from tests.tables import table
 
 NO_CLAIMS = "no new claims to deallocate, "
@@ -52,12 +52,7 @@ def pod(name: str, cpu: str, priority: int = 0, on: str = "", **spec: Any) -> di
 
 
 def decided(release: str, *objects: dict[str, Any], then: tuple[dict[str, Any], ...] = ()) -> Simulation:
-    document = {
-        "apiVersion": "scheduling.playground/v1",
-        "kind": "Scenario",
-        "objects": [HIGH, *objects],
-        "steps": [{"run": "cycle"}, *then],
-    }
+    document = scenario(objects=[HIGH, *objects], steps=[{"run": "cycle"}, *then])
     return run_scenario(load_scenario(json.dumps(document)), release=release_named(release)).simulation
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_core.cli.conformance import read_cases
 from scheduler_core.cli.conformance_cycles import CaseCluster, explain
+from tests.manifests import make_object
 
 DATA = Path(__file__).parent / "data"
 FAMILIES = {"topology-spread": "PodTopologySpread", "inter-pod-affinity": "InterPodAffinity"}
@@ -77,12 +78,7 @@ def test_many_domains_are_one_lane_for_each_number_of_pods() -> None:
     }
     status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
     nodes = [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": f"n{n:03}", "labels": {"kubernetes.io/hostname": f"n{n:03}"}},
-            "status": status,
-        }
+        make_object("v1", "Node", f"n{n:03}", labels={"kubernetes.io/hostname": f"n{n:03}"}, status=status)
         for n in range(200)
     ]
     pods = [

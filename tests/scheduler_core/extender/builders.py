@@ -12,6 +12,7 @@ from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import load_configuration
+from tests.manifests import scheduler_config
 from tests.scheduler_core.stored import prepare
 
 URL = "http://a.test"
@@ -56,11 +57,7 @@ def extender(url: str = URL, **fields: Any) -> dict[str, Any]:
 
 
 def configuration(*extenders: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": list(extenders),
-    }
+    return scheduler_config(extenders=list(extenders))
 
 
 def policy(*extenders: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from scheduler_core.framework.status import Code
 from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.gallery import gallery_scenario
 from scheduler_core.schedule_one import Decision
-from tests.manifests import node, pod
+from tests.manifests import node, pod, scheduler_config
 
 
 def passes(objects: list[dict[str, Any]], manifest: dict[str, Any]) -> dict[str, Any] | None:
@@ -80,11 +80,7 @@ def only(*names: str) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
-NARROWED_ONLY = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"plugins": {"filter": {"disabled": [{"name": "NodeAffinity"}]}}}],
-}
+NARROWED_ONLY = scheduler_config(profiles=[{"plugins": {"filter": {"disabled": [{"name": "NodeAffinity"}]}}}])
 """NodeAffinity narrows the nodes in PreFilter, and its Filter has no say."""
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from
+from tests.manifests import make_object
 from tests.scheduler_core.stored import prepare
 
 ZONE = "topology.kubernetes.io/zone"
@@ -56,12 +57,7 @@ class StorageCluster:
 
 def node_manifest(name: str, **labels: str) -> dict[str, Any]:
     own = {HOSTNAME: name, **{key: value for key, value in labels.items() if value}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": own},
-        "status": {"allocatable": {"pods": "110"}},
-    }
+    return make_object("v1", "Node", name, labels=own, status={"allocatable": {"pods": "110"}})
 
 
 def pod_manifest(

@@ -9,17 +9,15 @@ import pytest
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins.dynamic_resources import DynamicResources
+from tests.manifests import make_object
 from tests.scheduler_core.plugins.storage_clusters import StorageCluster, node_manifest
 from tests.scheduler_core.stored import prepare
 
 
 def pod_with(claims: list[dict[str, Any]], statuses: list[dict[str, Any]] | None = None) -> Pod:
-    manifest: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p"},
-        "spec": {"containers": [{"name": "c"}], "resourceClaims": claims},
-    }
+    manifest: dict[str, Any] = make_object(
+        "v1", "Pod", "p", spec={"containers": [{"name": "c"}], "resourceClaims": claims}
+    )
     if statuses is not None:
         manifest["status"] = {"resourceClaimStatuses": statuses}
     return pod_from(prepare(manifest))

@@ -21,6 +21,7 @@ from scheduler_core.releases.draft import draft
 from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, scenario_digest
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import make_object
 from tests.scheduler_core.sim.builders import make_node
 from tests.tables import table
 
@@ -208,12 +209,7 @@ def cluster(release: Release) -> Simulation:
 
 def pod(name: str, requests: dict[str, str], **spec: object) -> dict[str, object]:
     containers = [{"name": "main", "resources": {"requests": requests}}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": containers, **spec},
-    }
+    return make_object("v1", "Pod", name, spec={"containers": containers, **spec})
 
 
 def test_a_simulation_decides_as_its_release_does_and_goes_on_so_from_a_checkpoint() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from scheduler_core.scenario import Scenario, load_scenario
 from scheduler_core.scenario.load import scenario_document
 from scheduler_core.scenario.redact import LABEL_MAPS, Redacted
-from tests.manifests import priority_class
+from tests.manifests import make_object, priority_class
 
 
 def make_node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
@@ -37,12 +37,7 @@ def make_pod(
         body["priority"] = priority
     if node:
         body["nodeName"] = node
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels or {}},
-        "spec": body,
-    }
+    manifest = make_object("v1", "Pod", name, labels=labels or {}, spec=body)
     if node:
         manifest["status"] = {"phase": "Running", "startTime": "2024-12-31T00:00:00Z"}
     return manifest

@@ -26,7 +26,7 @@ from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritte
 from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
-from tests.manifests import priority_class
+from tests.manifests import make_object, priority_class, scheduler_config
 from tests.scheduler_core.scenario.builders import (
     Recorded,
     leaked_names,
@@ -51,10 +51,7 @@ EXTENDER = {
 
 
 def config(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-    }
+    document: dict[str, Any] = scheduler_config()
     for part in parts:
         document |= part
     return document
@@ -263,12 +260,9 @@ def busy_cluster(release: Release = OLDEST, *, devices: bool = False) -> LiveClu
     template = {"metadata": {"labels": {"app": "web"}}, "spec": make_pod("x")["spec"]}
     selector = {"matchLabels": {"app": "web"}}
     live.write(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {"name": "web"},
-            "spec": {"replicas": 5, "selector": selector, "template": template},
-        }
+        make_object(
+            "apps/v1", "ReplicaSet", "web", spec={"replicas": 5, "selector": selector, "template": template}
+        )
     )
     live.run(("idle", 0, 1), ("idle", 0, 2))
     live.run(("idle", 0, 64))

@@ -14,6 +14,7 @@ from scheduler_core.scenario import Scenario, dump_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_scenario
 from scheduler_core.scenario.redact import _Redactor, redact, verify_redaction, without_failing
 from scheduler_core.schema.tables import SCALARS, types, types_by_kind
+from tests.manifests import scheduler_config
 from tests.scheduler_core.scenario.builders import leaked_names, make_node, make_pod, make_scenario
 from tests.tables import table
 
@@ -163,11 +164,9 @@ SECRETS = re.compile(r"(?i)zeppelin")
 
 
 def _cassette(*calls: dict[str, Any], **extender: Any) -> dict[str, Any]:
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": "/etc/zeppelin.conf"},
-        "extenders": [
+    config = scheduler_config(
+        clientConnection={"kubeconfig": "/etc/zeppelin.conf"},
+        extenders=[
             {
                 "urlPrefix": "http://zeppelin.example",
                 "filterVerb": "zeppelin-filter",
@@ -181,7 +180,7 @@ def _cassette(*calls: dict[str, Any], **extender: Any) -> dict[str, Any]:
                 **extender,
             }
         ],
-    }
+    )
     return {"scheduler": config, "extenders": {"cassette": [{"extender": 0, **call} for call in calls]}}
 
 

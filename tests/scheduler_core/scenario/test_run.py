@@ -16,14 +16,11 @@ from scheduler_core.scenario import (
     run_to_cycle,
 )
 from scheduler_core.scenario.gallery import gallery_scenario
+from tests.manifests import scheduler_config
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod, make_scenario
 from tests.tables import table
 
-APPROVAL = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}}],
-}
+APPROVAL = scheduler_config(profiles=[{"plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}}])
 SYSTEM_CLASS = table(__file__, "SYSTEM_CLASS")
 
 

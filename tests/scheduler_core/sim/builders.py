@@ -11,6 +11,7 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import make_object
 from tests.scheduler_core.stored import prepare
 from tests.tables import table
 
@@ -91,14 +92,7 @@ def make_workload(
     if replicas is not None:
         document["replicas"] = replicas
     version = {"Job": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
-    return prepare(
-        {
-            "apiVersion": version,
-            "kind": kind,
-            "metadata": {"name": name, "uid": f"{kind}-{name}"},
-            "spec": document,
-        }
-    )
+    return prepare(make_object(version, kind, name, uid=f"{kind}-{name}", spec=document))
 
 
 def make_budget(name: str, app: str, **spec: Any) -> dict[str, Any]:
@@ -113,15 +107,7 @@ def make_budget(name: str, app: str, **spec: Any) -> dict[str, Any]:
 
 
 def make_priority_class(name: str, value: int, **more: Any) -> dict[str, Any]:
-    return prepare(
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-            **more,
-        }
-    )
+    return prepare(make_object("scheduling.k8s.io/v1", "PriorityClass", name, value=value, **more))
 
 
 def storage_class(

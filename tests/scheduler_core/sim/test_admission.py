@@ -20,6 +20,7 @@ from scheduler_core.sim.admission import (
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import admitted
+from tests.manifests import make_object
 from tests.scheduler_core.sim.builders import make_priority_class
 from tests.scheduler_core.whatif.random_clusters import node, pod
 from tests.tables import table
@@ -86,12 +87,9 @@ def test_older_versions_are_read_as_the_present_one(version: str, kind: str, cur
 
 def test_an_old_workload_without_a_selector_selects_its_template() -> None:
     labels = {"app": "web"}
-    old = {
-        "apiVersion": "extensions/v1beta1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": {"template": {"metadata": {"labels": labels}}},
-    }
+    old = make_object(
+        "extensions/v1beta1", "Deployment", "web", spec={"template": {"metadata": {"labels": labels}}}
+    )
     spec = to_current_version(old)[0]["spec"]
     assert spec["selector"] == {"matchLabels": labels}
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 1}

@@ -17,6 +17,7 @@ from scheduler_core.sim.changes import (
     SetConfiguration,
 )
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import scheduler_config
 from tests.scheduler_core.sim.builders import (
     make_cluster,
     make_pod,
@@ -26,11 +27,7 @@ from tests.scheduler_core.sim.builders import (
     write,
 )
 
-CONFIG = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "extenders": [{"urlPrefix": "http://extender.example", "bindVerb": "bind"}],
-}
+CONFIG = scheduler_config(extenders=[{"urlPrefix": "http://extender.example", "bindVerb": "bind"}])
 BOUND = ExtenderAnswer(200, "{}")
 
 

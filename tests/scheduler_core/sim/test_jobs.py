@@ -8,6 +8,7 @@ import pytest
 
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import make_object
 from tests.scheduler_core.sim.acting import advance, cluster, events, job, names, status
 from tests.scheduler_core.sim.builders import reborn, state, write
 from tests.tables import table
@@ -16,13 +17,7 @@ DURATION = "playground.dev/duration"
 
 
 def namespace(name: str, lasts: str) -> dict[str, Any]:
-    return prepare(
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": name, "annotations": {DURATION: lasts}},
-        }
-    )
+    return prepare(make_object("v1", "Namespace", name, annotations={DURATION: lasts}))
 
 
 def ended(made: Simulation, name: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from scheduler_core.releases import RELEASES, Release
 from scheduler_core.sim.changes import EventRecorded
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.pod_group import UnknownGroup, group_story
+from tests.manifests import make_object
 from tests.scheduler_core.sim.builders import (
     make_cluster,
     make_node,
@@ -32,12 +33,7 @@ WORKLOAD_AWARE = GROUPS.with_gates({"WorkloadAwarePreemption": True})
 def make_group(name: str, min_count: int | None = None, **spec: Any) -> dict[str, Any]:
     policy: dict[str, Any] = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
     return prepare(
-        {
-            "apiVersion": "scheduling.k8s.io/v1alpha2",
-            "kind": "PodGroup",
-            "metadata": {"name": name},
-            "spec": {"schedulingPolicy": policy, **spec},
-        }
+        make_object("scheduling.k8s.io/v1alpha2", "PodGroup", name, spec={"schedulingPolicy": policy, **spec})
     )
 
 

@@ -18,6 +18,7 @@ from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, DESCHEDU
 from scheduler_core.sim.options import FaultOptions, SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import check
+from tests.manifests import make_object, scenario
 from tests.scheduler_core.sim.acting import SECOND_NS, deployment
 
 LOOPS = (
@@ -260,24 +261,18 @@ def test_a_schedule_s_next_time(text: str, after: str, at: str) -> None:
 
 
 def test_a_scenario_turns_them_on_and_its_replay_says_what_they_did() -> None:
-    document = {
-        "apiVersion": "scheduling.playground/v1",
-        "kind": "Scenario",
-        "nodes": [{"name": "a", "cpu": 4, "memory": "8Gi", "pool": "web"}],
-        "objects": [
-            {
-                "apiVersion": "v1",
-                "kind": "Namespace",
-                "metadata": {"name": "kube-system", "labels": {"own": "yes"}},
-            },
+    document = scenario(
+        nodes=[{"name": "a", "cpu": 4, "memory": "8Gi", "pool": "web"}],
+        objects=[
+            make_object("v1", "Namespace", "kube-system", labels={"own": "yes"}),
             deployment("web", replicas=2, cpu="3"),
         ],
-        "controllers": {
+        controllers={
             "cluster-autoscaler": json.loads(LOOPS % WEB),
             "descheduler": {"policy": policy("RemoveDuplicates"), "schedule": "0 * * * *"},
         },
-        "steps": [{"run": "idle"}, {"advance": "2m"}],
-    }
+        steps=[{"run": "idle"}, {"advance": "2m"}],
+    )
     run = run_scenario(load_scenario(document))
     assert acts(run.runs)[0][1] == "web is resized by +1"
     assert run.metrics()["pending"] == 0

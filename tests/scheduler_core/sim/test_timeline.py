@@ -11,6 +11,7 @@ from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.run import run
 from scheduler_core.sim.timeline import STATES, pod_seen, timeline_of
 from scheduler_core.sim.trace_events import trace_events
+from tests.manifests import make_object, scenario
 from tests.tables import table
 
 SECOND_NS = 1_000_000_000
@@ -64,24 +65,17 @@ def many():
     nodes = [{**node, "metadata": {"name": f"node-{i}"}} for i in range(30)]
     requests = {"resources": {"requests": {"cpu": "500m"}}, "name": "main", "image": "web"}
     pods = [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"web-{i}", "namespace": "default"},
-            "spec": {"containers": [requests]},
-        }
+        make_object("v1", "Pod", f"web-{i}", namespace="default", spec={"containers": [requests]})
         for i in range(1000)
     ]
     vip = {**pods[0], "metadata": {"name": "vip", "namespace": "default"}}
     vip["spec"] = {"priority": 1000, "priorityClassName": "high", "containers": [requests]}
     high = table(__file__, "many")
     more = [{**node, "metadata": {"name": f"late-{i}"}} for i in range(5)]
-    return {
-        "apiVersion": "scheduling.playground/v1",
-        "kind": "Scenario",
-        "name": "many",
-        "objects": [high, *nodes, *pods],
-        "steps": [
+    return scenario(
+        name="many",
+        objects=[high, *nodes, *pods],
+        steps=[
             {"run": "idle"},
             {"apply": [vip]},
             {"run": "idle"},
@@ -89,7 +83,7 @@ def many():
             {"apply": more},
             {"advance": "1m"},
         ],
-    }
+    )
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from scheduler_core.scenario import Scenario, load_scenario
+from tests.manifests import scheduler_config
 from tests.tables import table
 
 Manifest = dict[str, Any]
@@ -60,11 +61,9 @@ def _configuration(random: Random) -> Manifest:
         "type": random.choice(["LeastAllocated", "MostAllocated"]),
         "resources": [{"name": "cpu", "weight": 2}],
     }
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "percentageOfNodesToScore": random.choice([0, 10]),
-        "profiles": [
+    return scheduler_config(
+        percentageOfNodesToScore=random.choice([0, 10]),
+        profiles=[
             {
                 "schedulerName": "default-scheduler",
                 "pluginConfig": [
@@ -77,7 +76,7 @@ def _configuration(random: Random) -> Manifest:
                 ],
             }
         ],
-    }
+    )
 
 
 def _node(random: Random, index: int) -> Manifest:

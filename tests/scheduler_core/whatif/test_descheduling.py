@@ -12,6 +12,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question
+from tests.manifests import make_object
 
 
 def cluster(*objects: dict[str, Any]) -> Simulation:
@@ -25,12 +26,7 @@ def cluster(*objects: dict[str, Any]) -> Simulation:
 def node(name: str, **labels: str) -> dict[str, Any]:
     room = {"cpu": "4", "memory": "8Gi", "pods": "20"}
     status = {"allocatable": room, "capacity": room, "conditions": [{"type": "Ready", "status": "True"}]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": status,
-    }
+    return make_object("v1", "Node", name, labels=labels, status=status)
 
 
 def pod(name: str, on: str, cpu: str = "500m", owned: bool = True, **spec: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.fixes import FixAnswer
 from scheduler_core.whatif.workloads import alike_pending, classes_of, waiting_pods
+from tests.manifests import make_object
 from tests.real_dump import real_dump
 from tests.tables import table
 
@@ -91,12 +92,7 @@ def test_pods_that_a_quota_refuses_are_said() -> None:
     spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     documents = [
         {"apiVersion": "v1", "kind": "ResourceQuota", **quota},
-        {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {"name": "web", "namespace": "shop"},
-            "spec": spec,
-        },
+        make_object("apps/v1", "ReplicaSet", "web", namespace="shop", spec=spec),
         table(__file__, "pods_that_a_quota_refuses_are_said"),
     ]
     run = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False)

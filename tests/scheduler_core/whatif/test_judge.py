@@ -10,6 +10,7 @@ import pytest
 from scheduler_core.fork import Fork
 from scheduler_core.objects.defaults import PriorityClasses, prepare
 from scheduler_core.whatif.judge import ForeignDecision, Judge, share_of_agreement
+from tests.manifests import scheduler_config
 from tests.scheduler_core.whatif.random_clusters import CLASSES, draw_cluster, node, pod
 
 Manifest = dict[str, Any]
@@ -49,11 +50,7 @@ def test_a_node_that_a_filter_rejects_does_not_fit(
 
 
 def test_a_sample_of_the_nodes_judges_nothing() -> None:
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "percentageOfNodesToScore": 1,
-    }
+    config = scheduler_config(percentageOfNodesToScore=1)
     nodes = [node(f"n{number:03}") for number in range(300)]
     judge = Judge(config, objects=ready(*nodes))
     [subject] = ready(SMALL)
