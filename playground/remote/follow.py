@@ -10,8 +10,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
+import os
 import queue
 import random
+import secrets
 import signal
 import sys
 import tempfile
@@ -21,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import urllib3
 from kubernetes import client, config
@@ -35,7 +38,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.incident.changes import is_followed
 from scheduler_core.incident.sources import read_incident
 from scheduler_core.incident.verdicts import UNLIKE, JudgedDecision, LiveIncident
-from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, NOT_KNOWN
+from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, NOT_KNOWN, WatchRecord
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.reading import group_of
 from scheduler_core.releases import DEFAULT, Release
@@ -56,6 +59,7 @@ SILENCE_S: Final = 90.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 BATCH_S: Final = 0.5
 """Changes of so long are put in the order of their versions: each kind has a watch, and none waits for another."""
+KEY_BYTES: Final = 16
 _GONE, _FORBIDDEN, _NOT_FOUND = 410, 403, 404
 _CONFIG: Final[Any] = config
 """It has no types."""
@@ -360,9 +364,11 @@ def _not_known(kind: str, what: str, row: Mapping[str, Any] | None = None) -> Li
 class FollowReport:
     """What is said and kept of a cluster that is followed."""
 
-    def __init__(self, options: argparse.Namespace, live: LiveIncident, record: TextIO | None) -> None:
+    def __init__(self, options: argparse.Namespace, live: LiveIncident, record: WatchRecord | None) -> None:
         self._options, self._live, self._record = options, live, record
-        self._renaming = Renaming() if options.redact else None
+        self._renaming = None
+        if options.redact or options.redact_key:
+            self._renaming = Renaming(_redaction_key(options.redact_key))
         self.counts: Counter[str] = Counter(dict.fromkeys(words.VERDICT_WORDS, 0))
         self.mirror: Mirror | None = None
 
@@ -370,8 +376,14 @@ class FollowReport:
         """The next line."""
         if self._renaming is not None and "object" in line:
             line = {**line, "object": self._renamed(line["object"])}
-        if self._record is not None:
-            self._record.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        try:
+            if self._record is not None:
+                self._record.write(line)
+        except InvalidObject as error:
+            if line["type"] == LISTED:
+                raise
+            print(f"not recorded any more: {error}", file=sys.stderr)
+            self._record = None
         if self.mirror is not None:
             self.mirror.change(line)
         if line["type"] == NOT_KNOWN:
@@ -412,6 +424,28 @@ class FollowReport:
         """One or the other, as was asked for."""
         is_json = self._options.output == "json"
         print(json.dumps(document, ensure_ascii=False) if is_json else sentence, flush=True)
+
+
+def _redaction_key(name: str | None) -> bytes:
+    """The secret of a file, or a new one, which is written to the file if one is named.
+
+    Raises
+    ------
+    InvalidObject, OSError
+    """
+    key = secrets.token_hex(KEY_BYTES).encode()
+    if name is None:
+        return key
+    with contextlib.suppress(FileExistsError), open(name, "xb", opener=_private) as file:
+        file.write(key)
+    key = Path(name).read_bytes().strip()
+    if len(key) < KEY_BYTES:
+        raise InvalidObject("--redact-key", name, f"has {len(key)} bytes; a secret needs {KEY_BYTES}")
+    return key
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
 
 
 def _sentence(one: JudgedDecision) -> str:
@@ -499,7 +533,12 @@ def _follow(options: argparse.Namespace) -> int:
         name = options.record
         if options.scenario and not name:
             name = str(Path(held.enter_context(tempfile.TemporaryDirectory()), "record.jsonl"))
-        record = held.enter_context(open(name, "w", encoding="utf-8")) if name else None
+        record = None
+        if name:
+            if not 0 < options.record_size < math.inf:
+                raise InvalidObject("--record-size", options.record_size, "is no size in MB")
+            record = WatchRecord(Path(name), int(options.record_size * 10**6))
+            held.callback(record.close)
         report = FollowReport(options, live, record)
         if options.into is not None:
             report.mirror = _mirror_of(options, configuration.host, by, release, report)
@@ -518,6 +557,7 @@ def _follow(options: argparse.Namespace) -> int:
                 report.judged(time.time_ns())
         report.judged(2**62)
         report.end()
-        if options.scenario and name:
-            words.write_scenario(options, read_incident([Path(name)]), release, by)
+        if options.scenario and record is not None:
+            record.flush()
+            words.write_scenario(options, read_incident(record.paths), release, by)
     return DIFFERS if any(report.counts[verdict] for verdict in UNLIKE) else AS_OURS

@@ -78,7 +78,7 @@ class LoggedDecision:
     def asked(self, key: int) -> Asked:
         """This decision as a question about the state of its moment."""
         about = (self.kind, self.namespace, self.name, self.uid, self.node, tuple(self.victims))
-        return Asked(self.judged_seq, key, self.burst, self.at_ns, *about, self.earlier)
+        return Asked(self.judged_seq, key, self.burst, self.at_ns, *about, self.earlier, self.author)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from scheduler_core.incident.changes import (
     LoggedDecision,
     number_bursts,
 )
+from scheduler_core.incident.suspects import Suspects
 from scheduler_core.incident.watched import LISTED, Line, WatchReading, timed
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.releases import Release
@@ -93,7 +94,7 @@ def judge_incident(
     a moment earlier (`LAG_STATES` changes, `LAG_NS`) is none to blame.
     """
     start = Start(config=config, release=release.document(), objects=tuple(incident.before.values()))
-    following = Following(start, seed, traces=False)
+    following = Following(start, seed, traces=False, suspects=Suspects())
     return JudgedIncident(_judged(following, incident.changes(), incident.decisions, incident.missing))
 
 
@@ -172,7 +173,9 @@ class LiveIncident:
         """Verdicts on what was decided until `SETTLED_NS` ago and not judged yet."""
         if self._following is None:
             objects = tuple(self._reading.before.values())
-            self._following = Following(replace(self._start, objects=objects), self._seed, traces=False)
+            self._following = Following(
+                replace(self._start, objects=objects), self._seed, traces=False, suspects=Suspects()
+            )
             self._reading.before.clear()
         decisions, until_ns = self.incident.decisions, now_ns - SETTLED_NS
         n_ripe = next(

@@ -7,9 +7,12 @@ A watch does not say who wrote: a decision's author is the scheduler that the po
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from scheduler_core.errors import InvalidObject
 from scheduler_core.incident.changes import LAG_NS, Incident, LoggedChange, Reading, is_followed, key_of
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER
@@ -19,6 +22,8 @@ ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 LISTED, NOT_KNOWN = "LISTED", "NOT_KNOWN"
 IN_A_GAP: Final = "it was decided between two lists, and what was there is not known"
 _FAILED: Final = "FailedScheduling"
+_HEAD_BYTES: Final = 50
+"""A line begins with its time, in at most so many."""
 
 Line = Mapping[str, Any]
 
@@ -125,3 +130,86 @@ def _evicted_by(pod: Manifest) -> str:
         if item.get("type") == DISRUPTION_TARGET and item.get("reason") == PREEMPTED_BY_SCHEDULER:
             return str(item.get("message") or "").partition(":")[0] or "default-scheduler"
     return ""
+
+
+class WatchRecord:
+    """Lines in a file, of which the newest are kept: FILE, and before it FILE.1.
+
+    Each of the two begins with what was there, so that FILE alone is an incident, and both are a longer one.
+
+    Parameters
+    ----------
+    path
+        FILE; what it and FILE.1 held is gone.
+    most_bytes
+        Of both.
+
+    Raises
+    ------
+    OSError
+    """
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        self._path, self._most_bytes = path, most_bytes
+        self._before = path.with_name(f"{path.name}.1")
+        self._before.unlink(missing_ok=True)
+        self._there: dict[Key, bytes] = {}
+        self._begin()
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files there are, in order."""
+        return [path for path in (self._before, self._path) if path.exists()]
+
+    def write(self, line: Line) -> None:
+        """Write the next line.
+
+        Raises
+        ------
+        InvalidObject
+            What is there takes half of the room alone.
+        OSError
+        """
+        written = _packed(line)
+        if self._n_bytes + len(written) > self._most_bytes // 2:
+            listed = sum(map(len, self._there.values())) + _HEAD_BYTES * len(self._there)
+            if listed + len(written) > self._most_bytes // 2:
+                said = f"{self._most_bytes / 10**6:g} MB"
+                raise InvalidObject(f"{self._path}", said, "is too little: what is there takes half of it")
+            self._file.close()
+            self._path.replace(self._before)
+            self._begin(str(line["at"]))
+        self._put(written)
+        self._remember(line)
+
+    def flush(self) -> None:
+        """What was written is in the file."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """It is over."""
+        self._file.close()
+
+    def _begin(self, at: str = "") -> None:
+        self._file = self._path.open("wb")
+        self._n_bytes = 0
+        for line in self._there.values():
+            self._put(b'{"at":%b,%b' % (json.dumps(at).encode(), line))
+
+    def _put(self, written: bytes) -> None:
+        self._file.write(written)
+        self._n_bytes += len(written)
+
+    def _remember(self, line: Line) -> None:
+        """What is there now, and what is not known, as lines of the next file without their time."""
+        left = {name: value for name, value in line.items() if name not in ("at", "gap")}
+        if line["type"] == NOT_KNOWN:
+            self._there[NOT_KNOWN, "", str(line["what"])] = _packed(left)[1:]
+        elif line["type"] == DELETED:
+            self._there.pop(key_of(line["object"]), None)
+        elif is_followed(line["object"]):
+            self._there[key_of(line["object"])] = _packed(left | {"type": LISTED})[1:]
+
+
+def _packed(line: Line) -> bytes:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

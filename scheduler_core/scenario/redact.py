@@ -10,12 +10,14 @@ becomes `reason-1`, the same text the same one. `verify_redaction` runs both and
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import hmac
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Final
 
 from scheduler_core.expressions.expression import OF_THE_LIBRARY
@@ -173,7 +175,7 @@ class _Redactor:
         self.kind = ""  # of the object that is walked; empty beside objects
         self.has_expressions = False
         self.collecting = True
-        self.new_names = _Names
+        self.new_names: Callable[[str, re.Pattern[str]], _Names] = _Names
 
     def name(self, what: str, value: Any) -> Any:
         if not isinstance(value, str):
@@ -845,29 +847,38 @@ def _is_flat(value: Any) -> bool:
     return isinstance(value, dict) and not any(isinstance(item, list) for item in value.values())
 
 
-class _NamesAsTheyCome(_Names):
+@dataclass(slots=True)
+class _KeyedNames(_Names):
+    """Names by a hash of the old ones. Names are easily guessed, so without the key no guess can be tried."""
+
+    key: bytes = b""
+
     def rename(self, name: str) -> str:
         if self.kept.fullmatch(name):
             return name
         if name not in self.new:
-            self.old[name] = None
-            place = len(self.new) + 1
-            is_address = self.prefix == "address"
-            self.new[name] = (
-                f"10.{place >> 16}.{place >> 8 & 255}.{place & 255}"
-                if is_address
-                else f"{self.prefix}-{place}"
-            )
+            hashed = hmac.digest(self.key, f"{self.prefix}\0{name}".encode(), "sha256")
+            if self.prefix == "address":
+                self.new[name] = f"10.{hashed[0]}.{hashed[1]}.{hashed[2]}"
+            else:
+                said = base64.b32encode(hashed[:10]).decode().lower()
+                self.new[name] = f"attribute{said}" if self.prefix == "attribute" else f"{self.prefix}-{said}"
         return self.new[name]
 
 
 class Renaming:
-    """Objects without their names, one by one: the same name by the same name, in the order in which they come."""
+    """Objects without their names, one by one: with one key the same name by the same name in each run.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    key
+        Secret: with it a guess of a name can be tried.
+    """
+
+    def __init__(self, key: bytes) -> None:
         self._redactor = _Redactor(frozenset())
         self._redactor.collecting = False
-        self._redactor.new_names = _NamesAsTheyCome
+        self._redactor.new_names = partial(_KeyedNames, key=key)
 
     def of(self, manifest: Manifest) -> dict[str, Any]:
         """An object under other names; what its writer does not set keeps its place: uid, version, times."""

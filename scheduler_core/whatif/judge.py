@@ -8,6 +8,7 @@ of them. Extenders are not called: a verdict must be the same tomorrow. `judged`
 from __future__ import annotations
 
 import copy
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,8 @@ ALL_NODES: Final = 100
 Manifest = Mapping[str, Any]
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
+WeightRange = tuple[str, float, float]
+"""A score plugin, and from which weight to which their node would be the best."""
 _DEFAULT_PROFILE: Final = "default-scheduler"
 
 
@@ -97,6 +100,8 @@ class Judgement:
         Of the `Asked` that it answers.
     behind : int
         Changes that the other scheduler's cache did not have yet, where that explains its decision; 0 for none.
+    weights : tuple
+        Where their node is another: of each score plugin the weights with which it would be ours.
     """
 
     verdict: str
@@ -112,6 +117,7 @@ class Judgement:
     victims: tuple[str, ...] = ()
     key: int = 0
     behind: int = 0
+    weights: tuple[WeightRange, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -326,7 +332,37 @@ class Judge:
             plugin,
             None if scores is None else int(scores[own]),
             None if scores is None else int(scores[chosen]),
+            weights=weight_ranges(attempt.scores, weights, attempt.total, own),
         )
+
+
+def weight_ranges(
+    scores: Mapping[str, Any], weights: Mapping[str, int], total: Any, own: int
+) -> tuple[WeightRange, ...]:
+    """Of each score plugin whose weight alone would make a node the best: the weights that do.
+
+    Parameters
+    ----------
+    scores
+        By plugin, of the feasible nodes, before the weight.
+    total
+        Of these nodes.
+    own
+        The place of the node among them.
+    """
+    found = []
+    for name, points in scores.items():
+        lead = points[own] - points
+        needed = total - total[own] + weights[name] * lead
+        if np.any(needed[lead == 0] > 0):
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bounds = needed / lead
+        low = float(np.max(bounds[lead > 0], initial=-np.inf))
+        high = float(np.min(bounds[lead < 0], initial=np.inf))
+        if low <= high:
+            found.append((name, low, high))
+    return tuple(found)
 
 
 def _rejection(made: Decision, row: int) -> tuple[str, tuple[str, ...]]:
@@ -395,8 +431,18 @@ def share_of_agreement(verdicts: Iterable[str]) -> float | None:
 # ---- a stretch of log
 
 NOT_THERE: Final = "the pod is not there"
+NOT_TRIED: Final = (
+    "too many decisions differ to try each on the states of a moment before (--config says the rules)"
+)
 LAG_STATES: Final = 12
 """So many changes a scheduler's cache may be behind in the states that are tried."""
+OLD_STATES: Final = 96
+"""So many changes of nodes it may not have seen at all."""
+STATES: Final = 20
+"""States that are tried for each decision in the long run; where that is of more nodes than this, fewer, but one."""
+NODES_TRIED: Final = 10_000
+SAVED: Final = 150
+"""What so many decisions did not need is there for the next."""
 _END: Final = 2**63
 _UNDONE: Final = 1024
 """Entries that a judge can take back: a burst and those before it that may not have reached its author."""
@@ -443,6 +489,8 @@ class Asked:
         have.
     earlier
         Entries that may not have reached its author yet, in order.
+    author
+        Who decided.
     """
 
     seq: int
@@ -456,6 +504,7 @@ class Asked:
     node: str
     victims: tuple[str, ...]
     earlier: tuple[int, ...] = ()
+    author: str = ""
 
 
 def judged(
@@ -480,16 +529,44 @@ def judged(
     yield from Following(start, seed).through(entries, asked, goes_on)
 
 
-class Following:
-    """A judge that goes through a log, stretch by stretch."""
+class Explaining(Protocol):
+    """What is known of the authors of decisions: which decisions of theirs have one cause."""
 
-    def __init__(self, start: Start, seed: int, *, traces: bool = True) -> None:
+    def agreed(self, author: str) -> None:
+        """A decision is as ours, or would be on a state a moment before."""
+
+    def overlooks(self, author: str) -> bool:
+        """Whether an author does not see what becomes of nodes."""
+
+    def explained(self, author: str, found: tuple[Judgement, Judgement | None]) -> Judgement | None:
+        """The verdict, or that on nodes of long before, by a known cause; None where none explains it."""
+
+    def differs(self, author: str, found: tuple[Judgement, Judgement | None]) -> Judgement:
+        """The verdict on a decision that no moment before explains."""
+
+
+class Following:
+    """A judge that goes through a log, stretch by stretch.
+
+    Parameters
+    ----------
+    suspects
+        What is known of the authors of decisions; without it a verdict follows from the log before it alone.
+    """
+
+    def __init__(
+        self, start: Start, seed: int, *, traces: bool = True, suspects: Explaining | None = None
+    ) -> None:
         self._config, self._release = start.config, start.release
         release = release_from(start.release)
         self._judge = Judge(start.config, release=release, objects=start.objects, seed=seed, traces=traces)
         self._entries: Iterator[Entry] = iter(())
         self._next: Entry | None = None
         self._taken: deque[tuple[int, Key, Any]] = deque(maxlen=_UNDONE)
+        self._suspects = suspects
+        self._states_left = math.inf
+        self._last_depth = LAG_STATES
+        self._n_nodes = sum(item["kind"] == "Node" for item in start.objects)
 
     def through(
         self, entries: Iterable[Entry], asked: Iterable[Asked], goes_on: Callable[[], bool] = lambda: True
@@ -526,8 +603,7 @@ class Following:
                 together.append(item)
                 held.append(between)
             for item, verdict in zip(together, self._together(together, held), strict=True):
-                found = self._behind(item) if item.earlier and not verdict.agrees else None
-                yield found or verdict
+                yield self._blamed(item, verdict)
             for entry in rest:
                 self._take(entry)
             asked = asked[len(together) :]
@@ -578,28 +654,100 @@ class Following:
         yield sorted(asked, key=lambda item: (-priority(item), turns.get((item.namespace, item.name), 0)))
         yield sorted(asked, key=lambda item: (-priority(item), item.namespace, item.name))
 
+    def _blamed(self, asked: Asked, verdict: Judgement) -> Judgement:
+        """A verdict, or our agreement on a state of a moment before; what differs is named by its author's cause."""
+        suspects, author = self._suspects, asked.author
+        gained = min(STATES, max(1, NODES_TRIED / max(1, self._n_nodes)))
+        self._states_left = min(SAVED * gained, self._states_left + gained)
+        if suspects is None:
+            return (self._behind(asked) if asked.earlier and not verdict.agrees else None) or verdict
+        if verdict.verdict not in (DIFFERENT, INFEASIBLE):
+            suspects.agreed(author)
+            return verdict
+        before = self._long_before(asked, verdict) if suspects.overlooks(author) else None
+        known = suspects.explained(author, (verdict, before))
+        if known is not None:
+            return known
+        if self._states_left < LAG_STATES:
+            return Judgement(UNKNOWN, plugin=verdict.plugin, reasons=(NOT_TRIED,), key=verdict.key)
+        found = self._behind(asked) if asked.earlier else None
+        if found is not None:
+            suspects.agreed(author)
+            return found
+        return suspects.differs(author, (verdict, before or self._long_before(asked, verdict)))
+
+    def _long_before(self, asked: Asked, verdict: Judgement) -> Judgement | None:
+        """The verdict by nodes of long before, if on those ours decides as their author did: it does not see them."""
+        judge = self._judge
+        taken = [
+            (key, before)
+            for seq, key, before in reversed(self._taken)
+            if seq < asked.seq and key[0] == "Node"
+        ]
+        taken = taken[:OLD_STATES]
+        undone = self._undone(asked)
+        now = {key: judge.typed(key) for key, _ in taken}
+        found = None
+        for depth in sorted(range(1, len(taken) + 1), key=lambda depth: abs(depth - self._last_depth)):
+            if self._states_left < 1:
+                break
+            _put(judge, now | dict(taken[:depth]))
+            if self._tried(asked).agrees:
+                self._last_depth = depth
+                found = self._overlooked(asked, verdict, depth)
+                break
+        _put(judge, now)
+        self._redo(undone)
+        return found
+
+    def _overlooked(self, asked: Asked, verdict: Judgement, depth: int) -> Judgement:
+        """The verdict by the filter that keeps our node away on the state that they saw."""
+        reasons = (f"as with the nodes of {depth} changes before",)
+        plugin = verdict.plugin
+        if verdict.verdict != INFEASIBLE and verdict.node:
+            ours = self._tried(replace(asked, kind=BIND, node=verdict.node, victims=()))
+            plugin = ours.plugin if ours.verdict == INFEASIBLE else plugin
+        return replace(verdict, plugin=plugin, reasons=reasons, score=None, our_score=None, behind=depth)
+
+    def _tried(self, asked: Asked) -> Judgement:
+        """The verdict on a state that is tried."""
+        self._states_left -= 1
+        return self._verdict(asked)
+
     def _behind(self, asked: Asked) -> Judgement | None:
         """Our agreement on a state that its author's cache may have had: its informers bring nodes, and all else, late.
 
         What was known of an object since then is not taken back.
         """
-        judge, earlier = self._judge, frozenset(asked.earlier)
-        undone: list[tuple[Key, Any]] = []
+        earlier = frozenset(asked.earlier)
+        undone = self._undone(asked)
         late: tuple[list[tuple[Key, Any]], list[tuple[Key, Any]]] = ([], [])
         kept: set[Key] = {("Pod", asked.namespace, asked.name)}
         for seq, key, before in reversed(self._taken):
             if seq >= asked.seq:
-                undone.append((key, judge.put(key, before)))
-            elif seq < asked.earlier[0] or sum(map(len, late)) == LAG_STATES:
+                continue
+            if seq < asked.earlier[0] or sum(map(len, late)) == LAG_STATES:
                 break
-            elif seq in earlier and key not in kept:
+            if seq in earlier and key not in kept:
                 late[key[0] != "Node"].append((key, before))
             else:
                 kept.add(key)
         found = self._late_state(asked, *late, undone)
-        for key, typed in reversed(undone):
-            judge.put(key, typed)
+        self._redo(undone)
         return found
+
+    def _undone(self, asked: Asked) -> list[tuple[Key, Any]]:
+        """Take back what was taken since a decision; what `_redo` puts in its place again."""
+        undone = []
+        for seq, key, before in reversed(self._taken):
+            if seq < asked.seq:
+                break
+            undone.append((key, self._judge.put(key, before)))
+        return undone
+
+    def _redo(self, undone: Sequence[tuple[Key, Any]]) -> None:
+        for key, typed in reversed(undone):
+            self._judge.put(key, typed)
 
     def _late_state(
         self,
@@ -620,7 +768,7 @@ class Following:
                     key, before = others[n_others - 1]
                     put_back.append((key, judge.put(key, before)))
                 if n_nodes or n_others:
-                    verdict = self._verdict(asked)
+                    verdict = self._tried(asked)
                     if verdict.agrees:
                         found = replace(verdict, behind=n_nodes + n_others)
                         break
@@ -632,6 +780,8 @@ class Following:
 
     def _take_one(self, seq: int, key: Key, typed: Any) -> None:
         before = self._judge.put(key, typed)
+        if key[0] == "Node":
+            self._n_nodes += (typed is not None) - (before is not None)
         if _matters(key[0], before, typed):
             self._taken.append((seq, key, before))
 

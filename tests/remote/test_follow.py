@@ -26,7 +26,7 @@ from scheduler_core.cli.main import main as core
 from scheduler_core.incident.verdicts import LiveIncident
 from scheduler_core.incident.watched import DELETED, NOT_KNOWN
 from scheduler_core.releases import DEFAULT
-from scheduler_core.scenario.redact import bare
+from scheduler_core.scenario.redact import Renaming, bare
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.kubectls import kubeconfig
 from tests.manifests import make_object
@@ -249,9 +249,11 @@ def test_the_command_names_a_fault_and_says_no_secret(
     assert "does not fit 1" in capsys.readouterr().out
     assert core(["replay", str(scenario)]) == 0
     assert "0 cycles" in capsys.readouterr().out
-    said = followed("--redact", "--record", str(record), "--scenario", str(scenario))
+    key = tmp_path / "key"
+    said = followed("--redact-key", str(key), "--record", str(record), "--scenario", str(scenario))
     assert "NodeAffinity" in said
     assert "acme" not in said + record.read_text() + scenario.read_text()
+    assert key.stat().st_mode & 0o077 == 0 and Renaming(key.read_bytes()).name("Pod", "acme-web") in said
 
 
 def test_a_playground_mirrors_it_object_by_object_and_no_secret_leaves(
@@ -363,3 +365,10 @@ def test_a_cluster_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.
     assert "cannot be reached" in capsys.readouterr().err
     assert follow.main(["--kubeconfig", str(config), "--context", "none"]) == 2
     assert follow.main(["--print-rights"]) == 0
+    config.with_name("key").write_text("too short")
+    for bad in (
+        ["--redact-key", str(tmp_path / "key")],
+        ["--record", str(tmp_path / "r"), "--record-size", "nan"],
+    ):
+        assert follow.main(["--kubeconfig", str(config), *bad]) == 2
+        assert bad[-2] in capsys.readouterr().err

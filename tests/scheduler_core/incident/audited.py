@@ -136,3 +136,49 @@ def written(events: list[Manifest], path: Path) -> Path:
     """The log as a file."""
     path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
     return path
+
+
+def written_long(path: Path, n_bytes: int) -> Path:
+    """A log of so many bytes as API servers write it: with what is managed by whom, and heartbeats between the rest."""
+    draw, nodes, written = Random(n_bytes), dict[str, Manifest](), 0
+    live = churn(n_bytes, n_nodes=100, n_steps=max(20, n_bytes // 80_000))
+    managed = [
+        {"manager": name, "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z",
+         "fieldsType": "FieldsV1", "fieldsV1": {f"f:{name}-{at}": {"f:value": {}, ".": {}} for at in range(12)}}
+        for name in ("kubectl", "kubelet", "kube-controller-manager")
+    ]  # fmt: skip
+    images = [{"names": [f"registry.example/{at}@sha256:{at:064}"], "sizeBytes": at} for at in range(25)]
+    with path.open("w") as file:
+        for event in live.events:
+            answer = event.get("responseObject") or {}
+            if "metadata" in answer:
+                event["responseObject"] = {
+                    **answer,
+                    "metadata": {**answer["metadata"], "managedFields": managed},
+                }
+            if answer.get("kind") == "Node":
+                nodes[answer["metadata"]["name"]] = event
+            beats = []
+            for name in draw.choices([*nodes], k=1) if nodes else ():
+                whole = nodes[name]["responseObject"]
+                at = {
+                    "stageTimestamp": event["stageTimestamp"],
+                    "user": {"username": KUBELET[0].format(name)},
+                }
+                status = {
+                    **whole["status"],
+                    "images": images,
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                }
+                ref = {**nodes[name]["objectRef"], "subresource": "status"}
+                beat = {
+                    "verb": "patch",
+                    "userAgent": KUBELET[1],
+                    "objectRef": ref,
+                    "requestObject": {"status": status},
+                }
+                beats.append({**nodes[name], **at, **beat, "responseObject": {**whole, "status": status}})
+            for one in (event, *beats):
+                written += file.write(f"{json.dumps(one)}\n")
+    assert written >= n_bytes, written
+    return path

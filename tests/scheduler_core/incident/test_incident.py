@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,12 +21,13 @@ from scheduler_core.incident.as_scenario import scenario_of
 from scheduler_core.incident.changes import Incident
 from scheduler_core.incident.sources import read_incident
 from scheduler_core.incident.verdicts import JudgedIncident, LiveIncident, judge_incident
-from scheduler_core.incident.watched import IN_A_GAP
+from scheduler_core.incident.watched import IN_A_GAP, WatchRecord
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import run_scenario
-from tests.scheduler_core.incident.audited import Audited, Manifest, churn, written
+from scheduler_core.scenario.redact import Renaming
+from tests.scheduler_core.incident.audited import Audited, Manifest, churn, written, written_long
 from tests.scheduler_core.whatif.random_clusters import node, pod
 
 SEEDS = range(6)
@@ -280,3 +285,48 @@ def test_the_command_says_it_all_and_writes_the_scenario(
     log.write_text("nothing of the kind\n")
     assert main(["import-incident", str(log)]) == 2
     assert "line 1" in capsys.readouterr().err
+
+
+def test_of_a_record_the_newest_is_kept_and_is_an_incident_alone(tmp_path: Path) -> None:
+    lines, path, most = churn(1).lines, tmp_path / "seen.jsonl", 200_000
+    whole = {one.decision.name: one for one in judged(lines, tmp_path).all}
+    record = WatchRecord(path, most)
+    for line in lines:
+        record.write(line)
+    record.close()
+    before, last = record.paths
+    assert before.stat().st_size + last.stat().st_size <= most < sum(len(json.dumps(line)) for line in lines)
+    for paths in ([last], [before, last]):
+        kept = judge_incident(read_incident(paths), release=DEFAULT).all
+        assert 5 < len(kept) < len(whole) and kept[-1].decision.name == [*whole][-1]
+        assert not [one.document() for one in kept if not one.found.agrees]
+    small = WatchRecord(path, 1_000)
+    with pytest.raises(InvalidObject, match="too little"), closing(small):
+        for line in lines:
+            small.write(line)
+
+
+def test_names_are_the_same_in_each_run_with_one_key() -> None:
+    objects = [prepare(pod("acme")), prepare(node("n0"))]
+    first, again, other = Renaming(b"secret"), Renaming(b"secret"), Renaming(b"another")
+    renamed = [first.of(item) for item in objects]
+    assert [again.of(item) for item in reversed(objects)] == renamed[::-1]
+    assert {item["metadata"]["name"] for item in map(other.of, objects)}.isdisjoint(
+        item["metadata"]["name"] for item in renamed
+    )
+
+
+@pytest.mark.parametrize(
+    "n_bytes",
+    [1_000_000, pytest.param(100_000_000, marks=pytest.mark.nightly("scheduler_core/incident/"), id="long")],
+)
+@pytest.mark.timeout(1200)
+def test_a_long_log_is_read_in_bounded_time_and_memory(n_bytes: int, tmp_path: Path) -> None:
+    log, said = written_long(tmp_path / "audit.log", n_bytes), tmp_path / "said"
+    with said.open("w") as out:
+        command = [sys.executable, "-m", "scheduler_core", "import-incident", str(log)]
+        process = subprocess.Popen(command, stdout=out)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0 and "does not fit 0; cannot be known 0" in said.read_text()
+    assert used.ru_utime + used.ru_stime < 60 and used.ru_maxrss < 500_000, used
