@@ -510,16 +510,11 @@ def _find_problem(value: Any, path: str) -> tuple[str, str] | None:
                 return path, "contains half of a surrogate pair"
     elif isinstance(value, dict):
         for key, item in value.items():
-            if (
-                type(item) is str
-                and item.isascii()
-                and key.isascii()
-                and "\0" not in item
-                and "\0" not in key
-            ):
+            is_plain = key.isascii() and "\0" not in key
+            if is_plain and type(item) is str and item.isascii() and "\0" not in item:
                 continue  # most are so
             here = f"{path}.{key}" if path else str(key)
-            problem = _find_problem(key, here) or _find_problem(item, here)
+            problem = (None if is_plain else _find_problem(key, here)) or _find_problem(item, here)
             if problem is not None:
                 return problem
     elif isinstance(value, list):

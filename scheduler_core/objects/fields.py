@@ -99,21 +99,17 @@ def boolean(document: Document, key: str, path: str, default: bool = False) -> b
 
 def integer(document: Document, key: str, path: str, default: int = 0) -> int:
     value = document.get(key)
-    if value is None:
-        return default
-    return _checked_integer(value, child(path, key))
+    if type(value) is not int:  # a call takes longer than looking
+        value = optional_integer(document, key, path)
+    return default if value is None else value
 
 
 def optional_integer(document: Document, key: str, path: str) -> int | None:
     value = document.get(key)
-    return None if value is None else _checked_integer(value, child(path, key))
-
-
-def _checked_integer(value: Any, path: str) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidObject(path, value, "must be an integer")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise InvalidObject(child(path, key), value, "must be an integer")
     return value
 
 

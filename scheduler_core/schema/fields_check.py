@@ -142,7 +142,9 @@ def _object(
             if len(found) < _MOST:
                 found.append(unknown_field(here, inner, known))
             continue
-        result[name] = inner if inner is None else _value(inner, field.type, here, found, depth + 1)
+        # Asked here for what most values are: a call takes longer than looking.
+        is_plain = inner is None or (type(inner) is str and field.type == "string")
+        result[name] = inner if is_plain else _value(inner, field.type, here, found, depth + 1)
     return result
 
 

@@ -107,7 +107,9 @@ class Checked:
         for key in keys:
             value = document.get(key)
             # Asked here for what most objects hold: a call takes longer than looking.
-            document = value if type(value) is dict else fields.mapping(document, key, path)
+            document = (
+                value if type(value) is dict else {} if value is None else fields.mapping(document, key, path)
+            )
             path = f"{path}.{key}" if path else key
         return Checked(document, self.problems, path)
 
@@ -181,7 +183,9 @@ class Checked:
 
     def one_of(self, key: str, supported: tuple[str, ...], *, required: bool = False) -> str:
         """Check a word; returns it."""
-        value = self.text(key)
+        value = self.document.get(key)
+        if type(value) is not str:
+            value = "" if value is None else self.text(key)
         if value and value not in supported:
             self.unsupported(key, value, supported)
         elif required and not value:
@@ -206,7 +210,9 @@ class Checked:
 
     def name(self, key: str, rule: Rule, *, required: bool = False) -> str:
         """Check a name that may be missing; returns it."""
-        value = self.text(key)
+        value = self.document.get(key)
+        if type(value) is not str:
+            value = "" if value is None else self.text(key)
         if value:
             self.named(key, rule, value)
         elif required:
