@@ -16,16 +16,14 @@ from playground.accounts.choices import Role
 from playground.accounts.models import Session, Team, User
 from playground.accounts.sessions import SessionStore
 from playground.clusters import drafts, questions
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.services import comparing, proof, shares
 from playground.scenarios.services.verdicts import share_verdict
-from tests.clusters.builders import make_node, make_pod
+from tests.clusters.builders import make_node, make_pod, run
 from tests.manifests import make_object
 from tests.scenarios.documents import small_text
 from tests.tables import table
@@ -155,9 +153,7 @@ def _cluster(team: Team) -> Cluster:
     for manifest in (*pods, node, important, keep):
         manifest["metadata"] |= marked
     apply_documents(cluster=cluster, objects=[node, important, keep, *pods])
-    request_run(cluster=cluster, until="idle")
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
-    cluster.refresh_from_db()
+    run(cluster)
     assert cluster.cycles.count() == 2
     return cluster
 

@@ -14,9 +14,6 @@ from playground.accounts import teams
 from playground.accounts.models import AccessToken, User
 from playground.api.documentation import document
 from playground.clusters import drafts, questions
-from playground.clusters.drive.advance import advance
-from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, LogEntry
@@ -24,7 +21,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.services import shares
 from tests.api.conftest import Api
 from tests.api.hostile_bodies import CHARSETS, HOSTILE
-from tests.clusters.builders import make_node, make_pod
+from tests.clusters.builders import make_node, make_pod, run
 from tests.scenarios.documents import small_text
 from tests.tables import table
 
@@ -53,8 +50,7 @@ def filled(api: Api, settings: Any) -> dict[str, str]:
     apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1"), BUDGET])
     scenario = shares.share(document=small_text(), owner=grace).scenario
     extender = create_mock_extender(cluster=cluster, rules=[{"deny": {"nodes": ["n1"]}}])
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 2})
     draft = drafts.start_preview(text=json.dumps(make_node("n2")), owner=grace, keep=True)
     return NAMES | {

@@ -33,13 +33,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from playground.api.documentation import document
-from playground.clusters.drive.advance import advance
-from playground.clusters.drive.runs import request_run
 from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.models import Cluster
 from playground.wsgi import application
 from tests.api.conftest import Api
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.tables import table
 from tests.web.factories import copied
 
@@ -144,8 +142,7 @@ def known(transactional_db: None, wakes: list[Any], monkeypatch: pytest.MonkeyPa
             gold | {"metadata": {"name": "gold"}},
             web | {"metadata": {"name": "web"}},
         )
-        request_run(cluster=cluster, until="idle")
-        advance(cluster_id=cluster.pk)
+        run(cluster)
         create_mock_extender(cluster=cluster, rules=[])
         return cluster
 

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from playground.clusters import questions
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Question
 from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.tables import table
 
 POD = table(__file__, "POD")
@@ -27,9 +25,7 @@ def cluster(db: None, wakes: list[Any]) -> Cluster:
         make_pod("small", cpu="1"),
         make_pod("large", cpu="3"),
     )
-    request_run(cluster=made, until="idle")
-    advance(cluster_id=made.pk, memory=EngineMemory())
-    made.refresh_from_db()
+    run(made)
     return made
 
 

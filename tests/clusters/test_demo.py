@@ -12,6 +12,7 @@ from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
 from playground.clusters.history.cycles import cycle_explanation
 from playground.clusters.models import Cluster, Cycle, PodDisruptionBudget
+from tests.clusters.builders import run
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +55,6 @@ def test_a_newcomers_first_steps_show_a_choice_a_preemption_and_a_tie(
 def test_its_budget_counts_the_pods_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wake, "send", lambda *_, **__: True)
     cluster = demo.ensure_demo()
-    request_run(cluster=cluster, until="cycle")
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster, "cycle")
     status = PodDisruptionBudget.objects.get(cluster=cluster).manifest["status"]
     assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (6, 5, 1)

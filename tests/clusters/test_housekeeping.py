@@ -19,7 +19,7 @@ from playground.clusters.log import housekeeping
 from playground.clusters.log.housekeeping import check_past_is_there, tidy
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, ExtenderCall, LogEntry, Pod, Run
 from playground.clusters.objects.apply import apply_documents
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 
 pytestmark = pytest.mark.django_db
 
@@ -30,8 +30,7 @@ def test_old_traces_are_dropped_and_made_again_and_the_log_is_never_touched(
 ) -> None:
     monkeypatch.setattr(housekeeping, "KEPT_CYCLES", 2)
     cluster = make_cluster(make_node("n1", "8"), *(make_pod(f"p{number}") for number in range(6)))
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     traces = dict(Cycle.objects.values_list("number", "trace"))
     entries = LogEntry.objects.count()
     ExtenderCall.objects.create(cluster=cluster, verb="filter", url="http://x", request=b"x", answer=b"y")
@@ -55,8 +54,7 @@ def test_old_traces_are_dropped_and_made_again_and_the_log_is_never_touched(
 
 def test_without_a_checkpoint_nothing_is_dropped() -> None:
     cluster = make_cluster(make_node(), make_pod())
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     Checkpoint.objects.all().delete()
     assert tidy(now=timezone.now() + timedelta(days=99))["traces"] == 0
 

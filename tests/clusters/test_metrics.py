@@ -18,7 +18,7 @@ from playground.clusters.metrics import Counts
 from playground.clusters.models import Cluster, Metric
 from playground.clusters.objects.apply import apply_documents
 from playground.logs import JsonFormatter
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.manifests import priority_class, scheduler_config
 
 pytestmark = pytest.mark.django_db
@@ -31,11 +31,9 @@ def lived_through(client: Any) -> dict[str, str]:
         make_node("n1", "2"),
         *(make_pod(name, "1") for name in "abc"),
     )
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     apply_documents(cluster=cluster, objects=[make_pod("d", "1", priorityClassName="high")])
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     answer = client.get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     lines = answer.content.decode().splitlines()
@@ -70,21 +68,17 @@ def test_what_the_scheduler_did_is_counted_under_upstreams_names(client: Any) ->
 def test_entities_are_counted_from_1_37_on(client: Any, release: str, counted: bool) -> None:
     cluster = make_cluster(make_node("n1", "1"), make_pod("a"))
     set_release(cluster=cluster, name=release)
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     said = client.get("/metrics").content.decode()
     assert ("scheduler_queue_incoming_entities_total{" in said) is counted
 
 
 def test_a_pod_bound_at_its_second_attempt_is_observed_with_the_time_between_them(client: Any) -> None:
     cluster = make_cluster(make_node("n1", "1"), make_pod("a", "2"))
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
-    request_run(cluster=cluster, until="7s")
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
+    run(cluster, "7s")
     apply_documents(cluster=cluster, objects=[make_node("n2", "4")])
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     found = dict(line.rsplit(" ", 1) for line in client.get("/metrics").content.decode().splitlines())
     assert found['scheduler_pod_scheduling_sli_duration_seconds_sum{attempts="2"}'] == "7"
     assert found['scheduler_pod_scheduling_sli_duration_seconds_count{attempts="2"}'] == "1"
@@ -149,8 +143,7 @@ def test_metrics_can_be_had_for_one_cluster_with_every_point_and_plugin(client: 
     # With two nodes to choose from something is scored.
     more = [make_node("n2"), make_node("n3"), make_pod("e", "1")]
     apply_documents(cluster=cluster, objects=more)
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     whole = client.get("/metrics").content.decode()
     found = of_cluster(client, cluster)
     attempts = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'
@@ -210,8 +203,7 @@ def _figures(client: Any) -> dict[str, str]:
 def test_a_new_configuration_counts_no_pod_again_and_pre_enqueue_is_timed(client: Any) -> None:
     cluster = make_cluster(make_node("n1", "2"), make_pod("a", "1"), make_pod("big", "9"))
     set_config(cluster=cluster, config=scheduler_config(podMaxBackoffSeconds=20))
-    request_run(cluster=cluster)
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     found = _figures(client)
     incoming = 'scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"}'
     assert found[incoming] == "2"

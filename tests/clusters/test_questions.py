@@ -10,7 +10,6 @@ from playground.clusters import branches, luck, questions, wake
 from playground.clusters.drive import turns
 from playground.clusters.drive.advance import advance, load
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, Question, SeedEnd
@@ -384,9 +383,7 @@ def test_looking_at_a_pod_that_waits_has_the_engine_loaded_once(
     sent: list[str] = []
     monkeypatch.setattr(wake, "send", lambda task, **_: bool(sent.append(task)) or True)
     cluster = make_cluster(make_node(cpu="1"), make_pod("giant", cpu="64"))
-    request_run(cluster=cluster, until="idle")
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
-    cluster.refresh_from_db()
+    run(cluster)
     sent.clear()
     for _ in range(3):
         client.get(f"/c/{cluster.public_id}/pods/default/giant/")

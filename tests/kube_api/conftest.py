@@ -17,6 +17,7 @@ from playground.clusters.custom_kinds import built_in_of
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_clock
 from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster
 from tests.api.conftest import Api, visit
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -63,6 +64,11 @@ def kube(client: Client, cluster: Cluster) -> Kube:
 
 
 Work = Callable[[Cluster], None]
+
+
+def idle(cluster: Cluster, visit: Work) -> None:
+    request_run(cluster=cluster)
+    visit(cluster)
 
 
 class LiveWorker:

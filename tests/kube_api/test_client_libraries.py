@@ -26,11 +26,9 @@ from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Node, Pod
 from lightkube.types import PatchType
 
-from playground.clusters.drive.advance import advance
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.kube_api.kubectls import kubeconfig
 from tests.kube_api.test_writing import make_deployment
 from tests.manifests import make_object
@@ -124,8 +122,7 @@ def test_what_the_engine_writes_fits_the_models_too(
     core: client.CoreV1Api, official: client.ApiClient, paused: Cluster
 ) -> None:
     apply_documents(cluster=paused, objects=[make_deployment(), make_pod("huge", cpu="99")])
-    request_run(cluster=paused, until="1m")
-    advance(cluster_id=paused.pk)
+    run(paused, "1m")
     pods = core.list_namespaced_pod(NS).items
     assert {p.status.phase for p in pods} == {"Running", "Pending"}
     assert any(e.reason == "FailedScheduling" for e in core.list_namespaced_event(NS).items)

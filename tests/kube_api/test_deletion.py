@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.drive.runs import request_run
 from playground.clusters.history.queue import lanes_of
 from playground.clusters.models import Cluster, Pod
 from tests.clusters.builders import make_pod
-from tests.kube_api.conftest import PODS, Kube, Work
+from tests.kube_api.conftest import PODS, Kube, Work, idle
 from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
 from tests.tables import table
 
@@ -21,11 +20,6 @@ MAPS = "/api/v1/namespaces/default/services"
 def service(name: str, *finalizers: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "finalizers": list(finalizers)},
             "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}  # fmt: skip
-
-
-def idle(cluster: Cluster, visit: Work) -> None:
-    request_run(cluster=cluster)
-    visit(cluster)
 
 
 @pytest.mark.parametrize(

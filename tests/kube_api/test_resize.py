@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Pod
 from tests.clusters.builders import make_cluster, make_node
-from tests.kube_api.conftest import PODS, Kube, Work
+from tests.kube_api.conftest import PODS, Kube, Work, idle
 from tests.tables import table
 
 
@@ -33,11 +32,6 @@ def started(kube: Kube, cluster: Cluster, visit: Work, *pods: dict[str, Any]) ->
     for one in pods:
         assert kube.post(PODS, one).status_code == 201
     idle(cluster, visit)
-
-
-def idle(cluster: Cluster, visit: Work) -> None:
-    request_run(cluster=cluster)
-    visit(cluster)
 
 
 def resize(kube: Kube, name: str, kind: str = "strategic-merge-patch+json", **resources: Any) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Pod
-from tests.kube_api.conftest import Kube, Work
+from tests.kube_api.conftest import Kube, Work, idle
 
 APPS = "/apis/apps/v1/namespaces/default"
 
@@ -21,11 +20,6 @@ def workload(kind: str, image: str, **spec: Any) -> dict[str, Any]:
     if kind == "StatefulSet":
         own |= {"replicas": 1, "serviceName": "db"}
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "db"}, "spec": own}
-
-
-def idle(cluster: Cluster, visit: Work) -> None:
-    request_run(cluster=cluster)
-    visit(cluster)
 
 
 def history(kube: Kube) -> list[dict[str, Any]]:

@@ -10,15 +10,13 @@ from django.test import Client
 from django.urls import reverse
 
 from playground.clusters import questions
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import delete_object
 from playground.web.questions.present import view_weights
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.markup import html_of
 from tests.tables import table
 
@@ -34,12 +32,9 @@ def cluster(db: None, wakes: list[Any]) -> Cluster:
         make_node("node-b1", cpu="8", taints=[taint]),
         *(make_pod(f"web-{index}", cpu="1500m") for index in range(3)),
     )
-    request_run(cluster=made, until="idle")
-    advance(cluster_id=made.pk, memory=EngineMemory())
+    run(made)
     apply_documents(cluster=made, objects=[make_pod("large", cpu="5")])
-    request_run(cluster=made, until="idle")
-    advance(cluster_id=made.pk, memory=EngineMemory())
-    made.refresh_from_db()
+    run(made)
     return made
 
 
@@ -132,8 +127,7 @@ def test_pods_that_would_have_to_go_are_followed_and_a_label_is_a_branch(
         reverse("web:edit-branch", args=[cluster.public_id, asked.public_id]), {"rank": rank}
     ).headers["Location"]
     made = Cluster.objects.get(public_id=home.strip("/").split("/")[1])
-    request_run(cluster=made, until="idle")
-    advance(cluster_id=made.pk, memory=EngineMemory())
+    run(made)
     assert Pod.objects.get(cluster=made, name="wide").node_name == "node-c1"
 
     # On the two small nodes pods would have to go; nothing makes these again.

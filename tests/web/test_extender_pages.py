@@ -4,10 +4,8 @@ import pytest
 from django.urls import reverse
 
 from playground.clusters import wake
-from playground.clusters.drive.advance import advance
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, MockExtender
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.markup import html_of
 from tests.tables import table
 
@@ -46,9 +44,7 @@ def test_rules_decide_once_the_scheduler_asks_and_no_longer_when_it_does_not(
     cluster.refresh_from_db()
     (entry,) = cluster.config["extenders"]
     assert entry["weight"] == 3 and entry["ignorable"] and "preemptVerb" not in entry
-    request_run(cluster=cluster, until="idle")
-    for _ in range(4):
-        advance(cluster_id=cluster.pk)
+    run(cluster)
     cycle = Cycle.objects.get(cluster=cluster, pod_name="web-0")
     assert (cycle.outcome, cycle.node, cycle.n_feasible) == ("bound", "n3", 2)
     html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, cycle.number])))

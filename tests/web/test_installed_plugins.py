@@ -6,14 +6,12 @@ import sys
 import pytest
 from django.urls import reverse
 
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.config import set_config
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, Pod
 from playground.engine import plugins
 from playground.scenarios.services.shares import share
 from scheduler_core import installed_plugins
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.manifests import scheduler_config
 from tests.markup import html_of
 from tests.plugin_packages import BROKEN, PACKAGE, install
@@ -77,9 +75,7 @@ def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(
     set_config(cluster=cluster, config=config(waitSeconds=90))
     html = html_of(client.get(page))
     assert "weight 4" in html and "waitSeconds: 90" in html
-    request_run(cluster=cluster, until="idle")
-    for _ in range(4):
-        advance(cluster_id=cluster.pk)
+    run(cluster)
     # QueueSort: the pods of the night go first, and the one slot is theirs.
     first, *others = Cycle.objects.filter(cluster=cluster).order_by("number")
     assert (first.pod_name, first.node) == ("late", "n1")
@@ -93,9 +89,7 @@ def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(
         from playground.clusters.objects.apply import apply_documents
 
         apply_documents(cluster=cluster, objects=[node])
-        request_run(cluster=cluster, until="idle")
-        for _ in range(4):
-            advance(cluster_id=cluster.pk)
+        run(cluster)
         if node["metadata"]["name"] == "n3":
             assert Cycle.objects.filter(cluster=cluster).count() == n_cycles
     assert Pod.objects.get(cluster=cluster, name="later").node_name == "n4"
@@ -141,8 +135,7 @@ def test_a_team_site_lets_in_only_what_is_on_its_list(client, site):
 def test_a_configuration_whose_plugin_is_gone_is_told_and_can_be_replaced(site, client):
     cluster = make_cluster(night_node("n1", 3), shift_pod("early", "early"))
     set_config(cluster=cluster, config=config())
-    request_run(cluster=cluster, until="idle")
-    advance(cluster_id=cluster.pk)
+    run(cluster)
     plugins.use([])
     base = reverse("web:board", args=[cluster.public_id])
     page = client.get(f"{base}config/")

@@ -9,12 +9,11 @@ import pytest
 from django.urls import reverse
 
 from playground.clusters import wake
-from playground.clusters.drive.advance import advance
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle
 from playground.clusters.objects.apply import apply_documents
 from playground.web.cycles.preemption import CRITERIA
 from scheduler_core.framework.words import of_one
+from tests.clusters.builders import run
 from tests.web import factories
 
 pytestmark = pytest.mark.django_db
@@ -67,10 +66,7 @@ def cluster(db, monkeypatch):
             factories.pod("giant", cpu="600"),
         ],
     )
-    request_run(cluster=cluster, until="idle")
-    for _ in range(6):
-        advance(cluster_id=cluster.pk)
-    cluster.refresh_from_db()
+    run(cluster)
     return cluster
 
 
@@ -273,9 +269,7 @@ def test_each_group_of_a_large_cluster_tells_the_nearest_node_with_the_apis_amou
     monkeypatch.setattr(wake, "send", lambda *_, **__: True)
     cluster = factories.make_cluster(n_nodes=240)
     apply_documents(cluster=cluster, objects=[factories.pod("giant", cpu="7500m", memory="1Gi")])
-    request_run(cluster=cluster, until="idle")
-    for _ in range(6):
-        advance(cluster_id=cluster.pk)
+    run(cluster)
     cycle = Cycle.objects.filter(cluster=cluster, pod_name="giant").earliest("number").number
     html, _ = both(client, cluster, cycle)
     full = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle}/", {"full": "1"}).json()

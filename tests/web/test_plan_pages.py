@@ -17,13 +17,12 @@ from django.urls import reverse
 from playground.clusters import questions
 from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Node, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import set_cordon
 from playground.scenarios.models import Verdict
 from scheduler_core.cli.main import main
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.markup import html_of
 from tests.tables import table
 from tests.web.test_advice_pages import page
@@ -57,9 +56,7 @@ def cluster(db: None, wakes: list[Any]) -> Cluster:
 
 
 def _idle(cluster: Cluster) -> None:
-    request_run(cluster=cluster, until="idle")
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
-    cluster.refresh_from_db()
+    run(cluster)
 
 
 def asked(client: Client, cluster: Cluster, **fields: str) -> Question:

@@ -6,14 +6,12 @@ import pytest
 from django.urls import reverse
 
 from playground.clusters import questions
-from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
-from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cycle, Question
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.moments import branch
 from playground.scenarios.services.shares import share
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.markup import html_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wakes")]
@@ -84,9 +82,7 @@ def test_a_kept_rule_decides_is_explained_weighed_shared_and_deleted(client):
     html = html_of(client.get(page_of(cluster)))
     assert "fast-disk" in html and "weight 3, highest gets 100" in html
     assert "Rule/fast-disk" in html_of(client.get(reverse("web:config", args=[cluster.public_id])))
-    request_run(cluster=cluster, until="idle")
-    for _ in range(4):
-        advance(cluster_id=cluster.pk)
+    run(cluster)
     cycle = Cycle.objects.get(cluster=cluster, pod_name="p")
     assert cycle.node in ("n1", "n3")
     html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, cycle.number])))
@@ -148,8 +144,7 @@ def test_rules_over_lists_over_labels_that_lack_and_over_amounts_decide_are_expl
     for name, (expression, reason) in rules.items():
         form = {"name": name, "filter": expression, "reason": reason, "weight": "1", "action": "save"}
         assert client.post(page_of(cluster), form).status_code == 302, name
-    request_run(cluster=cluster, until="idle")
-    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    run(cluster)
     bound, waits = Cycle.objects.filter(cluster=cluster).order_by("number")[:2]
     assert (bound.pod_name, bound.node) == ("web-0", "n1") and waits.outcome == "unschedulable"
     shared = share(document=make_text(cluster=cluster).text).scenario
@@ -163,8 +158,7 @@ def test_rules_over_lists_over_labels_that_lack_and_over_amounts_decide_are_expl
         assert "zone not there" in words and "free cpu 1" in words
     made = branch(cycle=bound.number, cluster=cluster)
     assert made.config == cluster_config(cluster)
-    request_run(cluster=made, until="idle")
-    advance(cluster_id=made.pk, memory=EngineMemory())
+    run(made)
     (again,) = Cycle.objects.filter(cluster=made).values_list("outcome", flat=True).distinct()
     assert again == "unschedulable"
 
