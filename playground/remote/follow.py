@@ -128,6 +128,7 @@ class Follower:
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
         self.kinds: list[str] = []
+        self.is_interrupted = False
         self.n_relisted = 0
 
     def begin(self) -> Iterator[Line]:
@@ -166,6 +167,17 @@ class Follower:
             with contextlib.suppress(queue.Empty):
                 lines.append(self._queue.get(timeout=left))
         return sorted(lines, key=_version)
+
+    def interrupted(self, *signal: object) -> None:
+        """Take no further batch; interrupted once more, end at once.
+
+        Raises
+        ------
+        KeyboardInterrupt
+        """
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+        self.is_interrupted = True
 
     def end(self) -> None:
         """Stop the watches."""
@@ -482,6 +494,7 @@ def _mirror_of(
     by: Mapping[str, Any] | None,
     release: Release,
     report: FollowReport,
+    follower: Follower,
 ) -> Mirror:
     """The cluster of a playground that mirrors what is read.
 
@@ -489,8 +502,9 @@ def _mirror_of(
     ------
     Refused
     """
+    is_redacted = bool(options.redact or options.redact_key)
     source = options.context or _current_context(options.kubeconfig) or host
-    name = options.cluster or ("followed" if options.redact else source)
+    name = options.cluster or ("followed" if is_redacted else source)
     switched = dict(release.switched)
     made_with = {
         "kubernetesRelease": release.name,
@@ -498,8 +512,9 @@ def _mirror_of(
         **({"config": by} if by else {}),
     }
     mirror = Mirror(
-        Instance(options.into or None, options.token), name[:100], name if options.redact else source,
-        redacted=options.redact, made_with=made_with, say=report.say,
+        Instance(options.into or None, options.token), name[:100], name if is_redacted else source,
+        redacted=is_redacted, made_with=made_with, say=report.say,
+        is_over=lambda: follower.is_interrupted,
     )  # fmt: skip
     report.say({"page": mirror.page}, f"It is shown at {mirror.page}")
     return mirror
@@ -541,20 +556,19 @@ def _follow(options: argparse.Namespace) -> int:
             held.callback(record.close)
         report = FollowReport(options, live, record)
         if options.into is not None:
-            report.mirror = _mirror_of(options, configuration.host, by, release, report)
+            report.mirror = _mirror_of(options, configuration.host, by, release, report, follower)
         for line in follower.begin():
             report.take(line)
         if report.mirror is not None:
             report.mirror.listed([kind for kind in follower.kinds if kind != "Event"])
         end = time.monotonic() + options.seconds if options.seconds else None
-        held.callback(
-            signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler)
-        )
-        with contextlib.suppress(KeyboardInterrupt):
-            while end is None or time.monotonic() < end:
-                for line in follower.batch():
-                    report.take(line)
-                report.judged(time.time_ns())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            held.callback(signal.signal, number, signal.signal(number, follower.interrupted))
+        # Between two batches: a judgement that breaks off in the middle would leave the next one without its changes.
+        while not follower.is_interrupted and (end is None or time.monotonic() < end):
+            for line in follower.batch():
+                report.take(line)
+            report.judged(time.time_ns())
         report.judged(2**62)
         report.end()
         if options.scenario and record is not None:

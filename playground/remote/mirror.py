@@ -45,7 +45,9 @@ class Mirror:
     made_with
         Configuration, release and gates of a cluster that is made.
     say
-        Told, as (document, sentence), where the playground is away.
+        Called with a document and a sentence where the playground is away.
+    is_over
+        Whether nothing is to be tried again.
 
     Raises
     ------
@@ -61,8 +63,9 @@ class Mirror:
         redacted: bool,
         made_with: Mapping[str, Any],
         say: Callable[[Mapping[str, Any], str], None],
+        is_over: Callable[[], bool],
     ) -> None:
-        self._instance, self._say = instance, say
+        self._instance, self._say, self._is_over = instance, say, is_over
         self._path = f"clusters/{part(self._find(name) or self._make(name, made_with))}/following/"
         program = f"follow by {getpass.getuser()} on {socket.gethostname()}"[:200]
         begun = instance.ask("PUT", self._path, {"source": source, "program": program, "redacted": redacted})[
@@ -76,6 +79,8 @@ class Mirror:
         self._changes: list[Line] = []
         self._decisions: list[dict[str, Any]] = []
         self._n_bytes = 0
+        self._batch: dict[str, Any] | None = None
+        self._newest_ns = 0
         self._sent_gaps = -1
         self._sent_s = 0.0
 
@@ -154,36 +159,36 @@ class Mirror:
         Refused
             The playground will not take it: another follower took over, say, or the cluster is gone.
         """
+        self._deliver()
         is_quiet = not (self._changes or self._decisions or listed or len(self._gaps) != self._sent_gaps)
         if is_quiet and time.monotonic() - self._sent_s < SIGN_OF_LIFE_S:
             return
         self._number += 1
-        newest_ns = max((parse_time_ns(line["at"]) for line in self._changes), default=time.time_ns())
-        decisions, self._decisions = self._decisions, []
-        batch: dict[str, Any] = {
+        self._newest_ns = max((parse_time_ns(line["at"]) for line in self._changes), default=time.time_ns())
+        self._batch = {
             "session": self._session,
             "number": self._number,
             "changes": self._changes,
-            "decisions": decisions,
+            "decisions": self._decisions,
             "notKnown": self._gaps[:100],
             "listed": listed,
         }
-        self._deliver(batch, newest_ns)
-        self._changes, self._n_bytes, self._sent_gaps = [], 0, len(self._gaps)
+        self._changes, self._decisions, self._n_bytes, self._sent_gaps = [], [], 0, len(self._gaps)
+        self._deliver()
 
-    def _deliver(self, batch: dict[str, Any], newest_ns: int) -> None:
+    def _deliver(self) -> None:
+        """Send the batch that is not taken yet, if there is one; also one whose sending was interrupted."""
         pause_s = FIRST_PAUSE_S
-        while True:
-            batch["lagMs"] = max(0, (time.time_ns() - newest_ns) // 1_000_000)
+        while self._batch is not None:
+            self._batch["lagMs"] = max(0, (time.time_ns() - self._newest_ns) // 1_000_000)
             try:
-                self._instance.post(self._path, batch)
+                self._instance.post(self._path, self._batch)
             except Refused as error:
-                if error.status not in _PASSES:
+                if error.status not in _PASSES or self._is_over():
                     raise
                 if pause_s == FIRST_PAUSE_S:
                     self._say({"waits": str(error)}, f"{error}; trying again until it can be.")
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             else:
-                break
-        self._sent_s = time.monotonic()
+                self._batch, self._sent_s = None, time.monotonic()

@@ -111,14 +111,14 @@ def _now(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
 
 
 def _span(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
-    """Decisions by time, and the stretch of it that is chosen: the newest tenth, where nothing is."""
+    """Decisions by time, and the stretch of it that is chosen: all of it, where none is."""
     hours = positive_int(request.GET.get("hours")) or 1
     hours = hours if hours in WINDOWS else 1
     step = hours * 60 // N_BINS
     last = virtual_now_ns(cluster) // MINUTE_NS + 1
     first = last - hours * 60
     from_, to = (positive_int(request.GET.get(name)) for name in ("from", "to"))
-    from_ = min(max(first, from_ or last - hours * 6), last - 1)
+    from_ = min(max(first, from_ or first), last - 1)
     to = min(max(from_ + 1, to or last), last)
     bins = [[0, 0, 0] for _ in range(N_BINS)]
     chosen = [0, 0, 0]

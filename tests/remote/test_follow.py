@@ -283,35 +283,43 @@ def test_a_playground_mirrors_it_object_by_object_and_no_secret_leaves(
     monkeypatch.setattr(Instance, "post", cut)
     monkeypatch.setattr(mirror, "FIRST_PAUSE_S", 0.01)
 
-    def followed(seconds: float, act: Callable[[], None]) -> Any:
-        acting = threading.Timer(seconds / 2, act)
+    def followed(act: Callable[[], None], until: str) -> tuple[int, str]:
+        """Follow until a batch with some words was sent; `act` comes after the list."""
+
+        def acts() -> None:
+            for words, do in (('"listed": true', act), (until, lambda: os.kill(os.getpid(), signal.SIGTERM))):
+                end = time.monotonic() + 60
+                while not any(words in text for text in sent[n_before:]) and time.monotonic() < end:
+                    time.sleep(0.05)
+                do()
+
+        n_before = len(sent)
+        acting = threading.Thread(target=acts)
         acting.start()
-        status = follow.main(
-            [
-                "--kubeconfig",
-                str(config),
-                "--into",
-                instance.server,
-                "--cluster",
-                "mirror",
-                "--for",
-                str(seconds),
-            ]
-        )
+        options = [
+            "--kubeconfig",
+            str(config),
+            "--into",
+            instance.server,
+            "--cluster",
+            "mirror",
+            "--for",
+            "100",
+        ]
+        status = follow.main(options)
         acting.join()
-        found = [one for one in instance.get("clusters/")["items"] if one["name"] == "mirror"]
-        assert len(found) == 1
-        return status, found[0]["id"]
+        [cluster] = [one for one in instance.get("clusters/")["items"] if one["name"] == "mirror"]
+        return status, cluster["id"]
 
     def act() -> None:
         live.apply(make_pod("fine", schedulerName="packer"), secret)
         live.bind("fine", "n1")
         live.bind("web", "n2")
 
-    status, there = followed(6, act)
+    status, there = followed(act, '"infeasible"')
     assert status == 1 and not refused
     live.core.delete_namespaced_pod("gone", "default", grace_period_seconds=0)
-    status, again = followed(3, lambda: live.apply(make_node("n3")))
+    status, again = followed(lambda: live.apply(make_node("n3")), '"n3"')
     assert again == there
     seen = Live.listed(live)
     live.id = there

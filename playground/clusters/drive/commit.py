@@ -209,10 +209,12 @@ def _checkpoint_data(lease: Lease, driven: Driven, result: DriveResult) -> tuple
         .first()
     ) or 0
     decided = bool(result.ran["calls"])
+    # What only mirrors never decides, and never ends to read.
+    goes_on = decided or driven.engine.simulation.options.mirrors
     worth_ms = newest_ms if result.finished else CHECKPOINT_SHARE * newest_ms
     n_new = len(result.outcomes)
     due = since + n_new >= CHECKPOINT_EVERY and (
-        not decided or driven.unsaved_s * 1000 >= worth_ms or since + 2 * n_new > LONGEST_STRETCH
+        not goes_on or driven.unsaved_s * 1000 >= worth_ms or since + 2 * n_new > LONGEST_STRETCH
     )
     ends = result.finished and decided
     if not due and not (ends and newest_ms < COSTLY_CHECKPOINT_MS):

@@ -10,7 +10,7 @@ from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subq
 from playground.clusters.clock import wall_now
 from playground.clusters.errors import Conflict
 from playground.clusters.log.quotas import ROW_BYTES, StoredBytes
-from playground.clusters.log.rows import in_parts
+from playground.clusters.log.rows import in_parts, keep_newest
 from playground.clusters.log.writer import locked
 from playground.clusters.models import (
     Checkpoint,
@@ -102,6 +102,8 @@ def _superseded(cluster_id: int, seq: int):  # type: ignore[no-untyped-def]
 
 
 HALVINGS: Final = 12
+KEPT_DECISIONS: Final = 100_000
+"""Of a live cluster, the newest."""
 
 
 def shorten_live(*, now: datetime | None = None, limit: int = 100_000) -> int:
@@ -121,6 +123,7 @@ def shorten_live(*, now: datetime | None = None, limit: int = 100_000) -> int:
             followed = FollowedCluster.objects.filter(cluster=cluster).first()
             kept_from_ns = max(cluster.start_ns, followed.kept_from_ns if followed else 0)
             dropped += _shorten(cluster, (kept_from_ns + cluster.now_ns) // 2, limit - dropped)
+        keep_newest(ForeignDecision.objects.filter(cluster=cluster), KEPT_DECISIONS)
     return dropped
 
 
