@@ -21,11 +21,16 @@ from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.rare_cycles import run_until
 from tests.tables import table
+from tests.web import factories
 
 
 @pytest.fixture
 def asked(transactional_db: None, wakes: Any) -> Cluster:
     """A cluster with a pending pod and every question about it answered."""
+    return factories.copied("asked", lambda: _asked(wakes))
+
+
+def _asked(wakes: Any) -> Cluster:
     taint = {"key": "gpu", "value": "t4", "effect": "NoSchedule"}
     cluster = make_cluster(
         make_node("node-a1", cpu="4"),

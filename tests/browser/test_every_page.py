@@ -1,5 +1,5 @@
 """Every page of the site with a real cluster's names and numbers, at every width: no box leaves its place,
-and no letter is without its words.
+and no letter is without its words; a page of a cluster is neither long nor heavy (`test_lengths`).
 
 In the first of the walks Help is followed into each place of the manual, too; whose Help leads where: `tests.web`.
 
@@ -34,6 +34,7 @@ from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.looks import LIGHT, LOOKS, NONE_WANTED, PHONE, is_wanted, nightly, seen_wrong, wear
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
+from tests.browser.test_lengths import too_much
 from tests.browser.test_looks import unexplained
 from tests.browser.test_real_clusters import load, real_run
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -118,7 +119,6 @@ def world(work):
         node = Node.objects.filter(**own).order_by("pk").first().name
         about = {"namespace": pending.namespace, "name": pending.name}
         answered(cluster, "fix", pod=f"{pending.namespace}/{pending.name}")
-        answered(cluster, "fix")
         answered(cluster, "why-not", **about, node=node)
         answered(cluster, "why-not", cycle=bound.number, node=node)
         answered(cluster, "weights", cycle=bound.number)
@@ -223,7 +223,10 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
             path = template_.format(**places)
             assert resolve(path.partition("?")[0]).view_name == route, path
             wear(page, *LOOKS[0])
-            arrive(page, asgi_server + path, work)
+            n_bytes = arrive(page, asgi_server + path, work)
+            if size == DAY and path.startswith("/c/"):
+                name = route.partition(":")[2]
+                found += [f"{template_} at {DESK}: {wrong}" for wrong in too_much(page, n_bytes, name)]
             found += [f"{template_} does not explain its letter {letter}" for letter in unexplained(page)]
             for width in widths:
                 wear(page, LIGHT[0][0], width)
@@ -250,15 +253,18 @@ WAITS = ", ".join(f'[hx-trigger*="every {often}"]' for often in ("500ms", "600ms
 
 
 def arrive(page, url, work):
-    """Open a page and have done what it asks for, until it shows the answer.
+    """Open a page and have done what it asks for, until it shows the answer; how many bytes it was sent in.
 
     A page that waited loads itself again: it does so in the middle of what is measured if that is not waited for.
     """
-    assert page.goto(url).ok, url
+    answer = page.goto(url)
+    assert answer.ok, url
+    n_bytes = len(answer.body())
     expect(page.locator('form[hx-trigger^="load"]')).to_have_count(0)  # what is asked on arrival is
     work()
     expect(page.locator(f"{WAITS}, #deciding")).to_have_count(0)
     page.wait_for_load_state()
+    return n_bytes
 
 
 def read_across(page):

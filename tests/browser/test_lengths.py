@@ -59,13 +59,12 @@ def run(n_nodes, n_pods):
     return cluster
 
 
-@pytest.fixture(params=[(120, 1200), pytest.param((200, 3000), marks=nightly)], ids=lambda size: f"{size[0]}")
-def large(request, transactional_db, wakes):
+@pytest.fixture
+def large(transactional_db, wakes):
     """Many nodes after a run, and answers of its pages."""
-    n_nodes, n_pods = request.param
 
     def make():
-        cluster = run(n_nodes, n_pods)
+        cluster = run(200, 3000)
         pod = Pod.objects.filter(cluster=cluster, name__startswith="nightly-render").order_by("pk").first()
         answered(cluster, "fix", pod=f"{pod.namespace}/{pod.name}")
         answered(cluster, "fix")
@@ -78,8 +77,8 @@ def large(request, transactional_db, wakes):
         answered(cluster, "weights", cycle=scored.number)
         return cluster
 
-    dump = as_yaml(with_few_waiting(real_dump(n_nodes, n_pods - n_nodes)))
-    cluster = factories.copied(f"large {n_nodes}", make)
+    dump = as_yaml(with_few_waiting(real_dump(200, 2800)))
+    cluster = factories.copied("large with answers", make)
     drafts.work_on(draft_id=drafts.start_preview(text=dump, keep=True).pk)
     return cluster
 
@@ -120,33 +119,39 @@ def pages_of(cluster):
     return own | found
 
 
-def too_much(page, url, pages, width):
-    """What is longer, heavier or has more controls than it may, or leaves its box."""
+def too_much(page, n_bytes, name):
+    """What is longer, heavier or has more controls than it may on the page that is open, in words."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    controls = page.locator(SEEN).evaluate_all("all => all.filter(e => e.checkVisibility()).length")
+    kind = name.partition(",")[0]
+    for what, value, limit in (
+        ("screens", height / (DESK_PX if page.viewport_size["width"] > 800 else PHONE_PX), SCREENS),
+        ("KB", n_bytes / 1024, KILOBYTES.get(kind, 150)),
+        ("controls", controls, CONTROLS.get(kind, MOST_CONTROLS)),
+    ):
+        if value > limit:
+            yield f"{value:.2f} {what}, {limit} at most"
+
+
+def too_much_of(page, url, pages, width):
+    """The same of pages by name and path, and what leaves its box."""
     found = []
     for name, path in pages.items():
         wear(page, "light", width)
         answer = page.goto(url + path)
         assert answer.ok, path
-        height = page.evaluate("document.documentElement.scrollHeight")
-        controls = page.locator(SEEN).evaluate_all("all => all.filter(e => e.checkVisibility()).length")
-        most = CONTROLS.get(name.partition(",")[0], MOST_CONTROLS)
-        for what, value, limit in (
-            ("screens", height / (DESK_PX if width > 800 else PHONE_PX), SCREENS),
-            ("KB", len(answer.body()) / 1024, KILOBYTES.get(name.partition(",")[0], 150)),
-            ("controls", controls, most),
-        ):
-            if value > limit:
-                found.append(f"{name} at {width}: {value:.2f} {what}, {limit} at most")
         small = page.evaluate(SMALL) + page.evaluate(LITTLE) if width < 800 else []
-        found += [f"{name} at {width}: {wrong}" for wrong in (*out_of_bounds(page), *small)]
+        wrong = (*too_much(page, len(answer.body()), name), *out_of_bounds(page), *small)
+        found += [f"{name} at {width}: {one}" for one in wrong]
     return found
 
 
+@nightly  # by day the walk over every page (`test_every_page`) asks it of 80 nodes
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @BOTH_WIDTHS
 def test_no_page_of_a_large_cluster_is_long_or_heavy(page, asgi_server, large, width):
-    found = too_much(page, asgi_server, pages_of(large), width)
+    found = too_much_of(page, asgi_server, pages_of(large), width)
     assert not found, "\n".join(found)
 
 
@@ -156,7 +161,7 @@ def test_no_page_of_the_demo_is_long_or_heavy(page, asgi_server, transactional_d
     run_until(cluster, "idle")
     cluster.refresh_from_db()
     answered(cluster, "fix")
-    found = too_much(page, asgi_server, pages_of(cluster), width)
+    found = too_much_of(page, asgi_server, pages_of(cluster), width)
     assert not found, "\n".join(found)
 
 
@@ -179,15 +184,18 @@ def test_the_main_pages_of_five_thousand_nodes_are_not_long_or_heavy(
         "pod, pending",
     )
     pages = pages_of(cluster)
-    found = too_much(page, asgi_server, {name: pages[name] for name in names}, width)
+    found = too_much_of(page, asgi_server, {name: pages[name] for name in names}, width)
     assert not found, "\n".join(found)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_group_of_nodes_opens_in_pages_by_keyboard_and_closes_again(page, asgi_server, large):
+def test_a_group_of_nodes_opens_in_pages_by_keyboard_and_closes_again(
+    page, asgi_server, transactional_db, wakes
+):
+    cluster = factories.copied("large", lambda: run(200, 3000))
+    number = cluster.cycles.filter(outcome="unschedulable").last().number
+    redecide.recompute_trace(cluster_id=cluster.pk, number=number)
     wear(page, "light", 1440)
-    page.goto(asgi_server + pages_of(large)["cycle, unschedulable"])
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/{number}/")
     rows = page.locator("#filter table.mx tbody tr")
     assert not rows.count()
     page.set_default_timeout(10_000)
