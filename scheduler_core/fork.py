@@ -302,6 +302,10 @@ class Fork:
         while len(self._undo) > mark:
             self._undo.pop()()
 
+    def keep(self) -> None:
+        """What was done until now is not taken back."""
+        self._undo.clear()
+
     def _keep_order(self) -> None:
         places = self.cache.node_places()
         self._undo.append(lambda: self.cache.restore_node_places(places))

@@ -17,7 +17,6 @@ from scheduler_core.autoscaler.scale_down import Removal
 from scheduler_core.autoscaler.templates import (
     DELETION_CANDIDATE,
     TO_BE_DELETED,
-    is_expendable,
 )
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
@@ -199,15 +198,8 @@ class NodeDeletions:
         own = pod.annotations.get(_DAEMON_EVICTION, "")
         return {"true": True, "false": False}.get(own, by_default)
 
-    def _pods_on(self, node: str) -> list[Pod]:
-        cutoff = self._flags("expendable-pods-priority-cutoff")
-        found: list[Pod] = self._cluster.typed("Pod")
-        kept = [
-            pod
-            for pod in found
-            if pod.node_name == node and not pod.is_terminal and not is_expendable(pod, cutoff)
-        ]
-        return sorted(kept, key=lambda pod: (pod.namespace, pod.name))
+    def _pods_on(self, node: str) -> tuple[Pod, ...]:
+        return self._cluster.pods_on(node, self._flags("expendable-pods-priority-cutoff"))
 
     def _give_up(self, one: LeavingNode, at_ns: int) -> None:
         errors = [
@@ -249,10 +241,11 @@ class NodeDeletions:
         left = self._flags("max-bulk-soft-taint-count")
         if not left:
             return
+        wished = set(unneeded)
         for wanted in (False, True):
             for node in nodes:
                 name = node.name
-                if (name in unneeded) is not wanted or self._cluster.get("Node", "", name) is None:
+                if (name in wished) is not wanted or self._cluster.get("Node", "", name) is None:
                     continue
                 taints = list((node.manifest.get("spec") or {}).get("taints") or ())
                 is_cordoned = node.unschedulable

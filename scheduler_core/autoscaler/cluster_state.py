@@ -35,6 +35,7 @@ class Flags:
     def __init__(self, given: Mapping[str, Any], groups: Mapping[str, MachineGroup]) -> None:
         self._given = {**DEFAULTS, **given}
         self._groups = groups
+        self._durations: dict[tuple[str, str], int] = {}
 
     def __call__(self, flag: str, group: str = "") -> Any:
         own = self._groups[group].options if group in self._groups else {}
@@ -42,7 +43,10 @@ class Flags:
 
     def ns(self, flag: str, group: str = "") -> int:
         """A duration, in nanoseconds."""
-        return parse_duration_ns(str(self(flag, group)))
+        found = self._durations.get((flag, group))
+        if found is None:
+            found = self._durations[flag, group] = parse_duration_ns(str(self(flag, group)))
+        return found
 
 
 @dataclass
@@ -120,11 +124,10 @@ class ClusterState:
         self.readiness, self._total, self._n_nodes = {}, Readiness(), len(nodes)
         for node in nodes:
             group = group_of.get(node.name, "")
-            startup_ns = self._flags.ns("max-node-startup-time", group)
             state = "unready"
             if is_ready(node):
                 state = "ready"
-            elif (node.meta.creation_ns or 0) + startup_ns > now_ns:
+            elif (node.meta.creation_ns or 0) + self._flags.ns("max-node-startup-time", group) > now_ns:
                 state = "not_started"
             of_group = self.readiness.setdefault(group, Readiness()) if group else Readiness()
             for found in (self._total, of_group):

@@ -6,9 +6,10 @@ Source: cluster-autoscaler/simulator/drainability/rules, simulator/drain.go, uti
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from operator import is_not
+from typing import Any, Final, Literal, NamedTuple
 
 from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import Flags
@@ -22,17 +23,35 @@ _LOCAL: Final = f"{_PREFIX}safe-to-evict-local-volumes"
 _REPLICATED: Final = ("ReplicationController", "Job", "ReplicaSet", "StatefulSet")
 _LONG_TERMINATING_NS: Final = 30 * 10**9
 _DEFAULT_GRACE: Final = 30
+_MOST_KEPT: Final = 10_000
 Answer = Literal["", "skip", "ok", "wait"]
 
 
 class DrainBudgets:
     """PodDisruptionBudgets, and what they still allow."""
 
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self._budgets = [EvictionBudget(document) for document in documents]
+    def __init__(self) -> None:
+        self._specs: list[Any] = []
+        self._budgets: list[EvictionBudget] = []
+        self._of: dict[tuple[str, tuple[tuple[str, str], ...]], list[EvictionBudget]] = {}
+
+    def look(self, documents: Sequence[Document]) -> bool:
+        """See what they allow now; whether others are there than were before."""
+        specs = [document.get("spec") for document in documents]
+        fresh = len(specs) != len(self._specs) or any(map(is_not, specs, self._specs))
+        if fresh:
+            self._specs, self._of = specs, {}
+            self._budgets = [EvictionBudget(document) for document in documents]
+        for budget, document in zip(self._budgets, documents, strict=True):
+            budget.left = (document.get("status") or {}).get("disruptionsAllowed", 0)
+        return fresh
 
     def of(self, pod: Pod) -> list[EvictionBudget]:
-        return [budget for budget in self._budgets if budget.selects(pod)]
+        key = (pod.namespace, tuple(pod.labels.items()))
+        found = self._of.get(key)
+        if found is None:
+            found = self._of[key] = [budget for budget in self._budgets if budget.selects(pod)]
+        return found
 
     def allows_together(self, pods: Iterable[Pod]) -> bool:
         """Whether all of the pods may go at once."""
@@ -55,8 +74,19 @@ class PodsToMove:
     reason: str = ""
 
 
+class _Sorted(NamedTuple):
+    """How a node's pods were sorted, the budgets that count for it, and which of them were spent."""
+
+    pods: tuple[Pod, ...]
+    budgets: tuple[EvictionBudget, ...]
+    spent: tuple[bool, ...]
+    found: PodsToMove
+
+
 class Drainability:
     """Sorts the pods of nodes that are to go.
+
+    What it said of a node's pods is kept until one of them, a controller or a budget that matters to it changes.
 
     Parameters
     ----------
@@ -67,10 +97,33 @@ class Drainability:
     def __init__(self, flags: Flags, cluster: LiveCluster | None = None) -> None:
         self._flags = flags
         self._cluster = cluster
-        self.budgets = DrainBudgets(() if cluster is None else cluster.of_kind("PodDisruptionBudget"))
+        self.budgets = DrainBudgets()
+        self._problems: dict[tuple[str, str, str, str], str] = {}
+        self._kept: dict[int, _Sorted] = {}
+        self.look()
 
-    def pods_to_move(self, pods: Iterable[Pod], now_ns: int) -> PodsToMove:
+    def look(self) -> None:
+        """Begin a loop, with the controllers and budgets as they are now."""
+        cluster = self._cluster
+        if cluster is None:
+            return
+        problems = {key: self._find_problem(*key) for key in self._problems}
+        fresh = self.budgets.look(cluster.of_kind("PodDisruptionBudget"))
+        if fresh or problems != self._problems or len(self._kept) > _MOST_KEPT:
+            self._kept, self._problems = {}, {}
+
+    def pods_to_move(self, pods: tuple[Pod, ...], now_ns: int) -> PodsToMove:
         """Sort a node's pods; the first that blocks ends it."""
+        kept = self._kept.get(id(pods))
+        if kept is not None and kept.pods is pods and kept.spent == _spent(kept.budgets):
+            return kept.found
+        found = self._sort(pods, now_ns)
+        if not any(map(_changes_with_time, pods)):
+            budgets = tuple({budget: None for pod in pods for budget in self.budgets.of(pod)})
+            self._kept[id(pods)] = _Sorted(pods, budgets, _spent(budgets), found)
+        return found
+
+    def _sort(self, pods: Iterable[Pod], now_ns: int) -> PodsToMove:
         found = PodsToMove()
         for pod in pods:
             answer, blocked = self._asked(pod, now_ns)
@@ -116,12 +169,18 @@ class Drainability:
         controller = pod.meta.controller
         if controller is None or self._cluster is None:
             return ""
-        kind = controller.kind
-        if kind in ("DaemonSet", "StatefulSet") and controller.api_version.partition("/")[0] != "apps":
+        key = (controller.kind, controller.api_version.partition("/")[0], pod.namespace, controller.name)
+        found = self._problems.get(key)
+        if found is None:
+            found = self._problems[key] = self._find_problem(*key)
+        return found
+
+    def _find_problem(self, kind: str, group: str, namespace: str, name: str) -> str:
+        if kind in ("DaemonSet", "StatefulSet") and group != "apps":
             return ""
         if kind not in (*_REPLICATED, "DaemonSet"):
             return ""
-        found = self._cluster.get(kind, pod.namespace, controller.name)
+        found = None if self._cluster is None else self._cluster.get(kind, namespace, name)
         if found is None:
             return "ControllerNotFound"
         replicas = (found.get("spec") or {}).get("replicas")
@@ -133,6 +192,15 @@ class Drainability:
 
 def _is_daemon(pod: Pod) -> bool:
     return pod.is_of_daemon_set or pod.annotations.get(f"{_PREFIX}daemonset-pod") == "true"
+
+
+def _spent(budgets: Iterable[EvictionBudget]) -> tuple[bool, ...]:
+    return tuple([budget.left < 1 for budget in budgets])
+
+
+def _changes_with_time(pod: Pod) -> bool:
+    """Whether time alone may change whether it blocks."""
+    return pod.is_terminating or (pod.namespace == "kube-system" and not _is_daemon(pod))
 
 
 def is_long_terminating(pod: Pod, now_ns: int) -> bool:

@@ -81,6 +81,8 @@ class Autoscaler:
         self._last_up_ns: int | None = None
         self._last_delete_ns: int | None = None
         self._cursor = Cursor()
+        self._snapshot = NodesAndPods(self._cursor)
+        self._rules, self._rules_alone = Drainability(flags := self._flags, cluster), Drainability(flags)
         self._hints: dict[str, str] = {}
         self._older_hints: dict[str, str] = {}
         self._templates_seen: dict[str, GroupTemplate] = {}
@@ -138,7 +140,8 @@ class Autoscaler:
         loop = Loop()
         if not self._n_loops:
             self.deletions.clean_up(now_ns)
-        view = LoopView(self._cluster, self._flags, self._cursor, now_ns)
+        self._rules.look()
+        view = LoopView(self._cluster, self._flags, self._snapshot, self._rules, now_ns)
         if not self._n_loops:
             self._planner.remember(view.nodes, now_ns)
         loop.scale_down.delete_results = dict(self.deletions.results)
@@ -204,8 +207,9 @@ class Autoscaler:
             found.result = "ScaleDownNoCandidates"
         else:
             self._start_deletions(found, view)
+        there = set(nodes)
         self.deletions.mark_candidates(
-            [node for node in view.nodes if node.name in nodes and node.name in view.group_of],
+            [node for node in view.nodes if node.name in there and node.name in view.group_of],
             self._planner.unneeded,
             view.now_ns,
         )
@@ -238,7 +242,7 @@ class Autoscaler:
 
     def _candidates(self, view: LoopView, nodes: Sequence[str]) -> list[str]:
         """Nodes of groups above their least size: the empty ones, then those of the last loop, first."""
-        unneeded, rules = set(self._planner.unneeded), Drainability(self._flags)
+        unneeded, rules = set(self._planner.unneeded), self._rules_alone
         found = []
         for name in nodes:
             group = self.groups.get(view.group_of.get(name, ""))
@@ -278,8 +282,8 @@ class Autoscaler:
                 found[name] = self._templates_seen[name]
             elif name not in found:
                 node = node_from(prepared(group.template))
-                pods = [pod_from(prepared(pod)) for pod in group.template_pods]
-                template = template_of(node, pods, view.daemon_sets, self._flags, forced=True)
+                given = [pod_from(prepared(pod)) for pod in group.template_pods]
+                template = template_of(node, given, view.daemon_sets, self._flags, forced=True)
                 found[name] = self._renamed(own_template(template), name)
         return found
 

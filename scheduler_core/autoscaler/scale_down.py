@@ -69,6 +69,9 @@ class Planner:
         self._hints: dict[str, str] = {}
         self._latest_ns: int | None = None
         self._interval_ns = flags.ns("scale-down-unneeded-time")
+        self._used: dict[str, tuple[Node, tuple[Pod, ...], str, dict[str, Any] | None]] = {}
+        self._homeless: dict[Pod, Pod] = {}
+        """Pods that were tried elsewhere, without their nodes; those of the last loop."""
 
     @property
     def unneeded(self) -> list[str]:
@@ -124,6 +127,8 @@ class Planner:
             for name, until_ns in self._recheck_ns.items()
             if name in snapshot.nodes and until_ns > now_ns
         }
+        if len(self._used) > 2 * len(snapshot.nodes):
+            self._used = {name: kept for name, kept in self._used.items() if name in snapshot.nodes}
         eligible = []
         for name in candidates:
             reason = self._ineligible(found, view, name)
@@ -135,12 +140,13 @@ class Planner:
         removals: dict[str, Removal] = {}
         hints: dict[str, str] = {}
         open_nodes, n_single = set(others), 0
+        known, self._homeless = self._homeless, {}
         limit = self._limit()
         with snapshot.fork():
             for name in eligible:
                 if n_single >= limit:
                     break
-                removal = self._simulate(found, view, name, open_nodes, hints)
+                removal = self._simulate(found, view, name, open_nodes, hints, known)
                 if removal is None:
                     self._recheck_ns[name] = recheck_ns
                     continue
@@ -184,6 +190,16 @@ class Planner:
         return "NotUnderutilized" if used["utilization"] > self._flags(flag, group) else ""
 
     def _utilization(self, view: LoopView, node: Node) -> dict[str, Any] | None:
+        pods, group = view.snapshot.pods[node.name], view.group_of[node.name]
+        kept = self._used.get(node.name)
+        if kept is None or kept[0] is not node or kept[1] is not pods or kept[2] != group:
+            used = self._find_utilization(view, node)
+            if any(pod.is_terminating for pod in pods):
+                return used
+            kept = self._used[node.name] = (node, pods, group, used)
+        return kept[3]
+
+    def _find_utilization(self, view: LoopView, node: Node) -> dict[str, Any] | None:
         if has_gpu(node):
             share = self._share(view, node, GPU) or 0
             return {"gpu": share, "resource": GPU, "utilization": share}
@@ -216,7 +232,13 @@ class Planner:
     # ---- simulating
 
     def _simulate(
-        self, found: ScaleDown, view: LoopView, name: str, open_nodes: set[str], hints: dict[str, str]
+        self,
+        found: ScaleDown,
+        view: LoopView,
+        name: str,
+        open_nodes: set[str],
+        hints: dict[str, str],
+        known: Mapping[Pod, Pod],
     ) -> Removal | None:
         snapshot = view.snapshot
         moving = view.rules.pods_to_move(snapshot.pods[name], view.now_ns)
@@ -229,7 +251,8 @@ class Planner:
         snapshot.make_ghost(name, ghost_of(snapshot.nodes[name], view.now_ns))
         failed: dict[str, list[str]] = {}
         for pod in moving.pods:
-            place = self._place(snapshot, homeless(pod), name, open_nodes, hints, failed)
+            moved = self._homeless[pod] = known.get(pod) or homeless(pod)
+            place = self._place(snapshot, moved, name, open_nodes, hints, failed)
             if not place:
                 break
             moves.append([pod.key, place])

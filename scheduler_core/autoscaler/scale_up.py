@@ -118,9 +118,15 @@ class Quotas:
         return made
 
     def _used(self, nodes: Iterable[Node]) -> Counter[str]:
-        used: Counter[str] = Counter()
+        used, of_group = Counter[str](), Counter[str]()
         for node in nodes:
-            used.update(self._amounts(self._group_of.get(node.name, ""), node))
+            group = self._group_of.get(node.name, "")
+            amounts = self._amounts(group, node)
+            of_group[group] += 1
+            if not group:
+                used.update(amounts)
+        for group, count in of_group.items():
+            used.update({name: count * amount for name, amount in self._of_group.get(group, {}).items()})
         return used
 
     def _amounts(self, group: str, node: Node) -> dict[str, int]:

@@ -6,12 +6,13 @@ Source: cluster-autoscaler/core/static_autoscaler.go, utils/kubernetes/{listers,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import Flags
 from scheduler_core.autoscaler.drainability import Drainability
-from scheduler_core.autoscaler.snapshot import Cursor, NodesAndPods
+from scheduler_core.autoscaler.snapshot import NodesAndPods
 from scheduler_core.autoscaler.templates import (
     GPU,
     GPU_LABEL,
@@ -26,6 +27,7 @@ from scheduler_core.objects.pod import Pod
 Document = Mapping[str, Any]
 _SECOND_NS: Final = 10**9
 _STABLE_NS: Final = 60 * _SECOND_NS
+_MOST_NODES: Final = 8192
 _YOUNG_NS, _YOUNG_GPU_NS = 2 * _SECOND_NS, 30 * _SECOND_NS
 _UNREADY_TAINTS: Final = frozenset({
     "node.kubernetes.io/not-ready", "node.kubernetes.io/disk-pressure", "node.kubernetes.io/network-unavailable",
@@ -40,16 +42,23 @@ class LoopView:
     group_of : mapping of str to str
         Node -> group.
     snapshot : NodesAndPods
-        Begins with the nodes and the pods on them that count.
+        Begins with the nodes and the pods on them that count; as `rules`, it is the one of the loop before.
     """
 
-    def __init__(self, cluster: LiveCluster, flags: Flags, cursor: Cursor, now_ns: int) -> None:
+    def __init__(
+        self,
+        cluster: LiveCluster,
+        flags: Flags,
+        snapshot: NodesAndPods,
+        rules: Drainability,
+        now_ns: int,
+    ) -> None:
         self.now_ns = now_ns
         self.flags = flags
         self.group_of: Mapping[str, str] = cluster.group_of
-        self.rules = Drainability(flags, cluster)
-        self.snapshot = NodesAndPods(cursor)
-        self.nodes: list[Node] = sorted(cluster.typed("Node"), key=lambda node: node.name)
+        self.rules = rules
+        self.snapshot = snapshot
+        self.nodes = cluster.nodes()
         self.daemon_sets = _in_order(cluster.of_kind("DaemonSet"))
         self.priorities = next(
             (
@@ -60,33 +69,26 @@ class LoopView:
             None,
         )
         self.pending: list[Pod] = []
-        placed, nominated, unprocessed = list[Pod](), list[Pod](), list[Pod]()
+        nominated, unprocessed = dict[str, tuple[Pod, ...]](), list[Pod]()
         bypassed = flags("bypassed-scheduler-names")
-        pods: list[Pod] = sorted(cluster.typed("Pod"), key=lambda pod: (pod.namespace, pod.name))
-        for pod in pods:
-            if pod.is_terminal:
+        cutoff = flags("expendable-pods-priority-cutoff")
+        for pod in cluster.unplaced():
+            if pod.is_terminal or pod.is_terminating:
                 continue
             conditions = (pod.manifest.get("status") or {}).get("conditions") or ()
             condition = next((one for one in conditions if one.get("type") == "PodScheduled"), None)
             said = condition and (condition.get("status"), condition.get("reason") or "")
-            if pod.node_name:
-                placed.append(pod)
-            elif pod.is_terminating:
-                continue
-            elif pod.nominated_node_name:
-                nominated.append(pod)
+            if name := pod.nominated_node_name:
+                if not is_expendable(pod, cutoff):
+                    nominated[name] = (*nominated.get(name, ()), pod)
             elif said == ("False", "Unschedulable"):
                 self.pending.append(pod)
             elif pod.scheduler_name in bypassed and said in (None, ("False", "")):
                 unprocessed.append(pod)
         self.pending += unprocessed
-        for node in self.nodes:
-            self.snapshot.add(node)
-        cutoff = flags("expendable-pods-priority-cutoff")
-        for pod in (*placed, *nominated):
-            name = pod.node_name or pod.nominated_node_name
-            if name in self.snapshot.nodes and not is_expendable(pod, cutoff):
-                self.snapshot.put(pod, name)
+        snapshot.settle(
+            (node, cluster.pods_on(node.name, cutoff) + nominated.get(node.name, ())) for node in self.nodes
+        )
         self._replaced = {
             node.name
             for node in self.nodes
@@ -114,14 +116,8 @@ class LoopView:
         """Whether a fresh node is taken to be like this one."""
         if not self.is_ready(node) or node.unschedulable:
             return False
-        changed = [
-            parse_time_ns(one["lastTransitionTime"])
-            for one in (node.manifest.get("status") or {}).get("conditions") or ()
-            if one.get("type") in ("Ready", "DiskPressure", "NetworkUnavailable")
-            and one.get("lastTransitionTime")
-        ]
         is_leaving = any(taint.key == TO_BE_DELETED for taint in node.taints)
-        return max(changed, default=0) + _STABLE_NS < self.now_ns and not is_leaving
+        return _changed_ns(node) + _STABLE_NS < self.now_ns and not is_leaving
 
 
 def _in_order(documents: Iterable[Document]) -> list[Document]:
@@ -130,6 +126,18 @@ def _in_order(documents: Iterable[Document]) -> list[Document]:
     )
 
 
+@lru_cache(_MOST_NODES)
+def _changed_ns(node: Node) -> int:
+    changed = [
+        parse_time_ns(one["lastTransitionTime"])
+        for one in (node.manifest.get("status") or {}).get("conditions") or ()
+        if one.get("type") in ("Ready", "DiskPressure", "NetworkUnavailable")
+        and one.get("lastTransitionTime")
+    ]
+    return max(changed, default=0)
+
+
+@lru_cache(_MOST_NODES)
 def _base_ready(node: Node) -> bool:
     bad = {("Ready", "False"), ("Ready", "Unknown"), ("DiskPressure", "True"), ("NetworkUnavailable", "True")}
     return not bad & set(node.conditions) and not any(taint.key in _UNREADY_TAINTS for taint in node.taints)

@@ -13,7 +13,7 @@ from scheduler_core.descheduler import balance, plugins
 from scheduler_core.descheduler.evictor import DefaultEvictor, Evictions
 from scheduler_core.descheduler.plugins import PluginRun
 from scheduler_core.descheduler.policy import Document, Policy, policy_from
-from scheduler_core.descheduler.view import AfterEviction, View
+from scheduler_core.descheduler.view import AfterEviction, Parsed, View
 from scheduler_core.objects.labels import parse_label_selector_text
 
 _PLUGINS: Final[Mapping[str, Callable[[PluginRun], None]]] = {
@@ -40,6 +40,8 @@ class DeschedulerCycle:
     runs: list[tuple[str, PluginRun]] = field(default_factory=list)
     """Extension point and run of every plugin."""
     evictions: Evictions | None = None
+    goes_by_time: bool = False
+    """Whether the same objects may give another cycle later."""
 
 
 def deschedule(
@@ -49,6 +51,7 @@ def deschedule(
     *,
     after_eviction: AfterEviction = "deleted",
     enforces_budgets: bool = True,
+    parsed: Parsed | None = None,
 ) -> DeschedulerCycle:
     """Run one cycle.
 
@@ -60,7 +63,7 @@ def deschedule(
         Manifests of the cluster, taken literally. The order of nodes and pods is theirs.
     now_ns : int
         The time.
-    after_eviction, enforces_budgets
+    after_eviction, enforces_budgets, parsed
         As `View` and `Evictions` say.
 
     Raises
@@ -68,7 +71,7 @@ def deschedule(
     PolicyError, StartError
         The policy cannot be used.
     """
-    view = View(objects, now_ns, after_eviction)
+    view = View(objects, now_ns, after_eviction, parsed)
     checked = policy if isinstance(policy, Policy) else policy_from(policy, view.priority_of)
     nodes = view.ready_nodes(parse_label_selector_text(checked.node_selector))
     cycle = DeschedulerCycle([node.name for node in nodes])
@@ -76,6 +79,7 @@ def deschedule(
     for profile, evictor in zip(checked.profiles, evictors, strict=True):
         cycle.evictability[profile.name] = list(evictor.verdicts())
     if len(nodes) < 2:
+        cycle.goes_by_time = view.goes_by_time
         return cycle
     cycle.evictions = Evictions(checked, view, enforces_budgets=enforces_budgets)
     for point in ("deschedule", "balance"):
@@ -86,4 +90,5 @@ def deschedule(
                 )
                 _PLUGINS[name](run)
                 cycle.runs.append((point.capitalize(), run))
+    cycle.goes_by_time = view.goes_by_time
     return cycle

@@ -49,6 +49,7 @@ class DefaultEvictor:
         self._least: int = arguments.get("minReplicas") or 0
         self._age: str = arguments.get("minPodAge") or ""
         self._nodes = self._nodes_to_fit() if arguments.get("nodeFit") else None
+        self._kept: dict[Pod, tuple[str, ...]] = {}
 
     def _nodes_to_fit(self) -> list[Node]:
         try:
@@ -69,10 +70,18 @@ class DefaultEvictor:
 
     def filter(self, pod: Pod) -> bool:
         """Whether it may be evicted at all."""
-        return self.is_forced(pod) or not (self.is_kept(pod) or next(self.failed_checks(pod), ""))
+        return self.is_forced(pod) or not (self.is_kept(pod) or self.failed_checks(pod))
 
-    def failed_checks(self, pod: Pod) -> Iterator[str]:
+    def failed_checks(self, pod: Pod) -> tuple[str, ...]:
         """Every check that it fails, in upstream's order and words."""
+        found = self._kept.get(pod)
+        if found is None:
+            found = tuple(self._failed_checks(pod))
+            if self._least <= 1:  # evictions of the cycle change how many replicas there are
+                self._kept[pod] = found
+        return found
+
+    def _failed_checks(self, pod: Pod) -> Iterator[str]:
         marks, protections = pod.annotations, self._protections
         if pod.is_mirror:
             yield "pod is a mirror pod"
@@ -159,8 +168,8 @@ class DefaultEvictor:
             forced = self.is_forced(pod)
             if not forced and self.is_kept(pod):
                 yield {**verdict, "verdict": "noEviction"}
-            elif not forced and (checks := list(self.failed_checks(pod))):
-                yield {**verdict, "verdict": "protected", "checks": checks}
+            elif not forced and (checks := self.failed_checks(pod)):
+                yield {**verdict, "verdict": "protected", "checks": list(checks)}
             elif text := self.pre_eviction_filter(pod):
                 fit = {"nodeFit": self._refusals(pod)} if text == NO_OTHER_NODE else {}
                 yield {**verdict, "verdict": "preEviction", "text": text, **fit}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from scheduler_core.descheduler.evictor import DefaultEvictor, Evictions, Limit
@@ -69,7 +70,7 @@ class PluginRun:
         """Whether the namespaces and labels that its arguments name are the pod's."""
         return in_namespaces(pod, self.arguments.get("namespaces")) and self.labels.matches(pod.labels)
 
-    @property
+    @cached_property
     def labels(self) -> LabelSelector:
         return label_selector_from(self.arguments.get("labelSelector") or {})
 

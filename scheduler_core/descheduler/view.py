@@ -6,8 +6,8 @@ Source: pkg/descheduler/{node,pod}, pkg/utils/{pod,predicates,qos}.go, 7d2b28bf2
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeVar
 
 from scheduler_core.descheduler.go_sort import sort_slice
 from scheduler_core.objects.fields import SelectorError
@@ -24,6 +24,29 @@ REFUSES_PODS = ("NoSchedule", "NoExecute")
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 
+T = TypeVar("T")
+
+
+class Parsed:
+    """Objects by their manifests, which never change; those of the last two cycles."""
+
+    def __init__(self) -> None:
+        self._now: dict[int, tuple[Document, Any]] = {}
+        self._before: dict[int, tuple[Document, Any]] = {}
+
+    def begin(self) -> None:
+        """Forget what the last cycle did not have."""
+        self._before, self._now = self._now, {}
+
+    def read(self, document: Document, parse: Callable[[Document], T]) -> T:
+        found = self._before.get(id(document))
+        if found is None or found[0] is not document:
+            found = (document, parse(document))
+        self._now[id(document)] = found
+        made: T = found[1]
+        return made
+
+
 class View:
     """Nodes and pods as the informers have them, in the order in which they are given.
 
@@ -36,10 +59,19 @@ class View:
     after_eviction : str
         What the caches show of a pod that was evicted: it is gone (`deleted`), it has a deletion time
         (`terminating`), or they are slow (`kept`).
+    parsed : Parsed, optional
+        What was read before, of which unchanged objects are not read again.
     """
 
-    def __init__(self, objects: Iterable[Document], now_ns: int, after_eviction: AfterEviction) -> None:
-        self.now_ns = now_ns
+    def __init__(
+        self,
+        objects: Iterable[Document],
+        now_ns: int,
+        after_eviction: AfterEviction,
+        parsed: Parsed | None = None,
+    ) -> None:
+        self._now_ns = now_ns
+        self.goes_by_time = False
         self.after_eviction = after_eviction
         self.nodes: dict[str, Node] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
@@ -51,16 +83,24 @@ class View:
         self._used: dict[str, Counter[str]] = {}
         self._of_owner: Counter[str] = Counter()
         self._accepts: dict[tuple[object, object, str], str] = {}
+        self._parsed = Parsed() if parsed is None else parsed
+        self._parsed.begin()
         for document in objects:
             self._add(document)
+
+    @property
+    def now_ns(self) -> int:
+        """The time; once it was asked for, the same objects may give another cycle later."""
+        self.goes_by_time = True
+        return self._now_ns
 
     def _add(self, document: Document) -> None:
         kind, metadata = document.get("kind"), document.get("metadata") or {}
         name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
         if kind == "Node":
-            self.nodes[name] = node_from(document)
+            self.nodes[name] = self._parsed.read(document, node_from)
         elif kind == "Pod":
-            self._put(pod_from(document))
+            self._put(self._parsed.read(document, pod_from))
         elif kind == "Namespace":
             self.namespaces[name] = metadata.get("labels") or {}
         elif kind == "PersistentVolumeClaim":

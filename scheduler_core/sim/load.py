@@ -164,14 +164,21 @@ def use_of(pods: Iterable[Manifest], find_owner: FindOwner, now_ns: int) -> dict
     pods
         All that may share a curve.
     """
-    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
-    carriers = [carrier_of(pod, find_owner) for pod in running]
+    return use_of_likes(((pod, 1) for pod in pods), find_owner, now_ns)
+
+
+def use_of_likes(
+    likes: Iterable[tuple[Manifest, int]], find_owner: FindOwner, now_ns: int
+) -> dict[tuple[str, str], Use]:
+    """What running pods use, as `use_of`, where pods that are alike are given as one and their number."""
+    running = [(pod, n) for pod, n in likes if (pod.get("status") or {}).get("phase") == "Running"]
+    carriers = [carrier_of(pod, find_owner) for pod, _ in running]
     n_sharing: dict[int, int] = {}
-    for pod, carrier in zip(running, carriers, strict=True):
-        n_sharing[id(carrier)] = n_sharing.get(id(carrier), 0) + _is_ready(pod)
+    for (pod, n), carrier in zip(running, carriers, strict=True):
+        n_sharing[id(carrier)] = n_sharing.get(id(carrier), 0) + n * _is_ready(pod)
     used: dict[tuple[str, str], Use] = {}
     alike: dict[tuple[int, int, bool], Use] = {}
-    for pod, carrier in zip(running, carriers, strict=True):
+    for (pod, _), carrier in zip(running, carriers, strict=True):
         meta = pod["metadata"]
         # Pods of one template have the same list of containers.
         kind = (id(carrier), id(pod["spec"].get("containers")), _is_ready(pod))

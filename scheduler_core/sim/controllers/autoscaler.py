@@ -8,7 +8,7 @@ Source: pkg/controller/podautoscaler/horizontal.go, v1.34
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -20,9 +20,9 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.quantity import QuantityError, quantity_from
 from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
-from scheduler_core.sim.load import Use, use_of
+from scheduler_core.sim.load import LOAD, Use, use_of_likes
 from scheduler_core.sim.pod_index import condition_of
-from scheduler_core.sim.world import Noticed, Stored, condition, generation_of
+from scheduler_core.sim.world import Noticed, Stored, annotations_of, condition, generation_of
 
 SYNC = "autoscaler-syncs"
 KIND = "HorizontalPodAutoscaler"
@@ -30,6 +30,7 @@ PERIOD_S = 15
 STABILIZATION_S = 300
 TOLERANCE = 0.1
 SCALED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+_FOREVER_NS: Final = 10**18
 _DEFAULT_POLICIES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "scaleUp": (
         {"type": "Pods", "value": 4, "periodSeconds": 15},
@@ -53,10 +54,57 @@ class _Memory:
     scaled: list[list[int]] = field(default_factory=list)
 
 
+LikePods = Sequence[tuple[Pod, int]]
+"""Pods, each for so many that metrics cannot tell from it."""
+
+
+class _SameLabels:
+    """Pods of a namespace that have the same labels, and have not succeeded."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self.labels = labels
+        self.pods: dict[tuple[str, str], Pod] = {}
+        self._likes: LikePods | None = None
+        self._until_ns = 0
+
+    def changed(self) -> None:
+        self._likes = None
+
+    def likes(self, now_ns: int) -> LikePods:
+        """Its pods, those together that are alike to metrics; made anew when one changes, or is young no longer."""
+        if self._likes is None or now_ns >= self._until_ns:
+            found: dict[Any, list[Any]] = {}
+            ends_ns = []
+            for pod in self.pods.values():
+                age: Any = None
+                if pod.start_ns is not None:
+                    young_until_ns = pod.start_ns + CPU_INITIALIZATION_NS
+                    if young_until_ns > now_ns:
+                        ends_ns.append(young_until_ns)
+                        age = (pod.start_ns, repr(condition_of(pod.manifest, "Ready")))
+                    else:
+                        age = _counts(pod, now_ns)
+                is_ready = (condition_of(pod.manifest, "Ready") or {}).get("status")
+                owner = pod.meta.controller
+                key = (
+                    id(pod.manifest["spec"].get("containers")),
+                    pod.phase,
+                    pod.is_terminating,
+                    is_ready,
+                    age,
+                    None if owner is None else (owner.kind, owner.name, owner.uid),
+                    pod.name if LOAD in annotations_of(pod.manifest) else None,
+                )
+                found.setdefault(key, [pod, 0])[1] += 1
+            self._likes = [(pod, n) for pod, n in found.values()]
+            self._until_ns = min(ends_ns, default=now_ns + _FOREVER_NS)
+        return self._likes
+
+
 class AutoscalerController(Controller):
     """Writes `spec.replicas` of what it scales."""
 
-    watches: ClassVar[tuple[str, ...]] = (KIND,)
+    watches: ClassVar[tuple[str, ...]] = (KIND, "Pod")
     timer_names: ClassVar[tuple[str, ...]] = (SYNC,)
     component = "horizontal-pod-autoscaler"
 
@@ -64,10 +112,20 @@ class AutoscalerController(Controller):
         super().__init__(context)
         self._memory: dict[Key, _Memory] = {}
         self._moment = (-1, -1)
-        self._seen: dict[tuple[str, str], Any] = {}
+        self._used: dict[str, Mapping[tuple[str, str], Use]] = {}
+        self._labelled: dict[str, dict[tuple[tuple[str, str], ...], _SameLabels]] | None = None
+        """Namespace -> labels -> pods; None before anybody asks."""
+        self._placed: dict[tuple[str, str], tuple[Pod, _SameLabels]] = {}
+        self._changed: dict[tuple[str, str], None] = {}
+        """Pods to look at again."""
+        self._selected: dict[tuple[str, str, str], tuple[Any, list[_SameLabels]]] = {}
 
     def noticed(self, change: Noticed) -> None:
         key = change.newest.key
+        if change.kind == "Pod":
+            if self._labelled is not None:
+                self._changed[key] = None
+            return
         if change.new is None:
             self._to_sync.pop(key, None)
             self._memory.pop(key, None)
@@ -93,43 +151,79 @@ class AutoscalerController(Controller):
                 [list(item) for item in recommended], [list(item) for item in scaled]
             )
 
-    def _at_this_moment(self, what: str, namespace: str, made: Callable[[], Any]) -> Any:
-        """What all autoscalers of a namespace see at one moment, made once."""
+    def use_in(self, namespace: str) -> Mapping[tuple[str, str], Use]:
+        """What the running pods of a namespace use now; of pods that are alike only the first is named."""
         moment = (self.world.clock.now_ns, self.world.changes)
         if self._moment != moment:
-            self._moment, self._seen = moment, {}
-        key = (what, namespace)
-        if key not in self._seen:
-            self._seen[key] = made()
-        return self._seen[key]
+            self._moment, self._used = moment, {}
+        if namespace not in self._used:
+            groups = self._pods_by_labels().get(namespace, {})
+            likes = (like for group in groups.values() for like in group.likes(moment[0]))
+            manifests = ((pod.manifest, n) for pod, n in likes)
+            self._used[namespace] = use_of_likes(manifests, self._find, moment[0])
+        return self._used[namespace]
 
-    def use_in(self, namespace: str) -> Mapping[tuple[str, str], Use]:
-        """What the running pods of a namespace use now."""
+    def _find(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
+        stored = self.world.get(kind, namespace, name)
+        return None if stored is None else stored.manifest
 
-        def find(kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
-            stored = self.world.get(kind, namespace, name)
-            return None if stored is None else stored.manifest
+    def pods_of(self, target: Stored) -> LikePods:
+        """Pods that a workload's selector matches, those together that are alike to metrics."""
+        labelled, key = self._pods_by_labels(), (str(target.manifest["kind"]), *target.key)
+        written = fields.mapping(fields.mapping(target.manifest, "spec", ""), "selector", "spec")
+        kept = self._selected.get(key)
+        if kept is None or kept[0] is not written:
+            is_plain = key[0] == "ReplicationController"
+            document = {"matchLabels": written} if is_plain else written
+            selector: LabelSelector = label_selector_from(document or None)
+            groups = labelled.get(key[1], {}).values()
+            found = [group for group in groups if selector.matches(group.labels)]
+            kept = self._selected[key] = (written, found)
+        now_ns = self.world.clock.now_ns
+        return [like for group in kept[1] for like in group.likes(now_ns)]
 
-        def made() -> Mapping[tuple[str, str], Use]:
-            pods = [one.manifest for one in self.world.all("Pod") if one.typed.namespace == namespace]
-            return use_of(pods, find, self.world.clock.now_ns)
+    def _pods_by_labels(self) -> dict[str, dict[tuple[tuple[str, str], ...], _SameLabels]]:
+        if self._labelled is None:
+            self._labelled = {}
+            self._changed = {stored.key: None for stored in self.world.all("Pod")}
+        for change in self.world.noticed:  # what was written in this moment was not told yet
+            if change.kind == "Pod":
+                self._changed[change.newest.key] = None
+        for key in self._changed:
+            stored = self.world.get("Pod", *key)
+            self._place(self._labelled, key, None if stored is None else stored.typed)
+        self._changed.clear()
+        return self._labelled
 
-        found: Mapping[tuple[str, str], Use] = self._at_this_moment("use", namespace, made)
-        return found
-
-    def pods_by_labels(self, namespace: str) -> Sequence[tuple[Mapping[str, str], list[Pod]]]:
-        """Pods of a namespace that have not succeeded, those with the same labels together."""
-
-        def made() -> Sequence[tuple[Mapping[str, str], list[Pod]]]:
-            groups: dict[tuple[tuple[str, str], ...], tuple[Mapping[str, str], list[Pod]]] = {}
-            for stored in self.world.all("Pod"):
-                pod: Pod = stored.typed
-                if pod.namespace == namespace and pod.phase != "Succeeded":
-                    groups.setdefault(tuple(sorted(pod.labels.items())), (pod.labels, []))[1].append(pod)
-            return list(groups.values())
-
-        found: Sequence[tuple[Mapping[str, str], list[Pod]]] = self._at_this_moment("pods", namespace, made)
-        return found
+    def _place(
+        self,
+        labelled: dict[str, dict[tuple[tuple[str, str], ...], _SameLabels]],
+        key: tuple[str, str],
+        pod: Pod | None,
+    ) -> None:
+        """Have a pod in the group of its labels, or in none."""
+        if pod is not None and pod.phase == "Succeeded":
+            pod = None
+        old, before = self._placed.pop(key, (None, None))
+        labels = None if pod is None else tuple(sorted(pod.labels.items()))
+        if old is not None and before is not None:
+            before.changed()
+            old_labels = tuple(sorted(old.labels.items()))
+            if old_labels != labels:
+                del before.pods[key]
+                if not before.pods:
+                    del labelled[key[0]][old_labels]
+                    self._selected.clear()
+        if pod is None or labels is None:
+            return
+        groups = labelled.setdefault(key[0], {})
+        group = groups.get(labels)
+        if group is None:
+            group = groups[labels] = _SameLabels(pod.labels)
+            self._selected.clear()
+        group.pods[key] = pod
+        group.changed()
+        self._placed[key] = (pod, group)
 
     def sync_key(self, key: Key) -> None:
         stored = self.world.get(KIND, *key)
@@ -162,6 +256,7 @@ class _Look:
         self.least = 1 if given is None else int(given)
         self.most = fields.integer(self.spec, "maxReplicas", "spec", 1)
         self.did: list[Act] = []
+        self._conditions: list[dict[str, str]] = []
 
     # ---- what it does
 
@@ -235,7 +330,7 @@ class _Look:
 
     def _from_metrics(self, target: Stored, current: int) -> tuple[int, str] | None:
         """The largest number that a metric asks for, and which one; None where they say nothing."""
-        pods = self._pods(target)
+        pods = self.controller.pods_of(target)
         metrics = fields.mappings(self.spec, "metrics", "spec") or [("spec.metrics[0]", _CPU)]
         best: tuple[int, str] | None = None
         statuses: list[dict[str, Any]] = []
@@ -269,22 +364,11 @@ class _Look:
         )  # fmt: skip
         return best
 
-    def _pods(self, target: Stored) -> list[Pod]:
-        written = fields.mapping(fields.mapping(target.manifest, "spec", ""), "selector", "spec")
-        document = {"matchLabels": written} if target.manifest["kind"] == "ReplicationController" else written
-        selector: LabelSelector = label_selector_from(document or None)
-        return [
-            pod
-            for labels, pods in self.controller.pods_by_labels(self.namespace)
-            if selector.matches(labels)
-            for pod in pods
-        ]
-
     def _from_metric(
         self,
         metric: Mapping[str, Any],
         type_: str,
-        pods: list[Pod],
+        pods: LikePods,
         used: Mapping[tuple[str, str], Any],
         current: int,
     ) -> tuple[Wanted, dict[str, Any], str]:
@@ -430,12 +514,12 @@ class _Look:
     # ---- what it tells
 
     def _condition(self, type_: str, holds: bool, reason: str, message: str) -> None:
-        self.status = self.world.status_with(
-            {"status": self.status}, condition(type_, holds, reason, message)
-        )
+        self.status.setdefault("conditions", [])  # its place among the fields
+        self._conditions.append(condition(type_, holds, reason, message))
 
     def write_status(self) -> None:
         """Write its status where it says more than other amounts of the same percentage."""
+        self.status = self.world.status_with({"status": self.status}, *self._conditions)
         before = self.manifest.get("status") or {}
         if _without_amounts(self.status) != _without_amounts(before):
             self.world.put({**self.manifest, "status": self.status}, "status")
@@ -523,8 +607,36 @@ class Wanted:
     average: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What pods use and request, by the key of the first of those that are alike."""
+
+    metrics: Mapping[str, int]
+    n_of: Mapping[str, int]
+    requests: Mapping[str, int]
+    utilization: int | None
+    average: int
+
+    def n_pods(self) -> int:
+        return sum(self.n_of[key] for key in self.metrics)
+
+    def total(self) -> int:
+        return sum(self.n_of[key] * amount for key, amount in self.metrics.items())
+
+    def mean(self) -> int:
+        return self.total() // self.n_pods()
+
+    def ratio(self) -> tuple[float, int | None]:
+        """How much more they use than they should, and their utilization in percent."""
+        if self.utilization is None:
+            return self.mean() / self.average, None
+        requested = sum(self.n_of[key] * self.requests[key] for key in self.metrics)
+        percent = self.total() * 100 // requested
+        return percent / self.utilization, percent
+
+
 def wanted_replicas(
-    pods: list[Pod],
+    pods: LikePods,
     used: Mapping[tuple[str, str], Use],
     *,
     resource: str,
@@ -540,7 +652,7 @@ def wanted_replicas(
     Parameters
     ----------
     pods
-        Those the scale's selector matches.
+        Those the scale's selector matches; metrics are of the first of those that are alike.
     container
         Of which the metric is; empty is the whole pod.
     utilization, average
@@ -558,11 +670,11 @@ def wanted_replicas(
         raise MetricError("no pods returned by selector while calculating replica count")
     metrics = {
         pod.key: _use(used[(pod.namespace, pod.name)], resource, container)
-        for pod in pods
+        for pod, _ in pods
         if (pod.namespace, pod.name) in used
     }
     n_ready, unready, missing = 0, [], []
-    for pod in pods:
+    for pod, n in pods:
         if pod.is_terminating or pod.phase == "Failed":
             metrics.pop(pod.key, None)
         elif pod.phase in ("", "Pending"):
@@ -572,28 +684,23 @@ def wanted_replicas(
         elif resource == "cpu" and not _counts(pod, now_ns):
             unready.append(pod)
         else:
-            n_ready += 1
+            n_ready += n
     for pod in unready:
         metrics.pop(pod.key, None)
     requests: dict[str, int] = {}
     if utilization is not None:
-        requests = {pod.key: _requests(pod, resource, container) for pod in pods}
+        requests = {pod.key: _requests(pod, resource, container) for pod, _ in pods}
     if not metrics:
         raise MetricError("did not receive metrics for targeted pods (pods might be unready)")
 
-    def ratio() -> tuple[float, int | None]:
-        if utilization is None:
-            return sum(metrics.values()) // len(metrics) / average, None
-        percent = sum(metrics.values()) * 100 // sum(requests[key] for key in metrics)
-        return percent / utilization, percent
-
-    usage_ratio, percent = ratio()
-    mean = sum(metrics.values()) // len(metrics)
+    measured = _Measured(metrics, {pod.key: n for pod, n in pods}, requests, utilization, average)
+    usage_ratio, percent = measured.ratio()
+    seen = measured.mean()
     up_with_unready = bool(unready) and usage_ratio > 1
     if not up_with_unready and not missing:
         if _within(usage_ratio, tolerance):
-            return Wanted(current, percent, mean)
-        return Wanted(math.ceil(usage_ratio * n_ready), percent, mean)
+            return Wanted(current, percent, seen)
+        return Wanted(math.ceil(usage_ratio * n_ready), percent, seen)
     for pod in missing:
         if usage_ratio < 1:
             share = average if utilization is None else requests[pod.key] * max(100, utilization) // 100
@@ -602,13 +709,13 @@ def wanted_replicas(
             metrics[pod.key] = 0
     if up_with_unready:
         metrics |= {pod.key: 0 for pod in unready}
-    new_ratio, _ = ratio()
+    new_ratio, _ = measured.ratio()
     turned = (usage_ratio < 1 < new_ratio) or (usage_ratio > 1 > new_ratio)
-    replicas = math.ceil(new_ratio * len(metrics))
+    replicas = math.ceil(new_ratio * measured.n_pods())
     backwards = (new_ratio < 1 and replicas > current) or (new_ratio > 1 and replicas < current)
     if _within(new_ratio, tolerance) or turned or backwards:
         replicas = current
-    return Wanted(replicas, percent, mean)
+    return Wanted(replicas, percent, seen)
 
 
 def _within(ratio: float, tolerance: Tolerance) -> bool:

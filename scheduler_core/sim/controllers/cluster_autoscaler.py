@@ -33,7 +33,7 @@ from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import ControllerContext
 from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, NAMESPACE, ClusterProgram, given_from
 from scheduler_core.sim.kubelet import delete_pod, remove_pod
-from scheduler_core.sim.world import World
+from scheduler_core.sim.world import Noticed, World
 
 Document = Mapping[str, Any]
 LOOPS, DRAINS, ARRIVES = "cluster-autoscaler-loops", "cluster-autoscaler-drains", "machine-arrives"
@@ -65,28 +65,29 @@ class _Hands(LiveCluster):
     def __init__(self, world: World, group_of: Mapping[str, str], more: Iterable[Document]) -> None:
         super().__init__(more, group_of)
         self._world = world
-        self._known: dict[tuple[str, str, str], Document] = {}
-        self._budgets: list[EvictionBudget] = []
+        self.changed: dict[tuple[str, str, str], None] = {
+            (kind, *stored.key): None for kind in _KINDS for stored in world.all(kind)
+        }
+        """Kind, namespace and name of objects to list again."""
+        self._budgets: list[EvictionBudget] | None = None
         self.evicting: dict[str, str] = {}
         self.on_evicted: Callable[[Pod], None] | None = None
 
     def look(self) -> None:
         """List the objects as they are now; evictions of this moment go by its budgets."""
-        world, known = self._world, self._known
-        there = dict[tuple[str, str, str], Document]()
-        for kind in _KINDS:
-            for stored in world.all(kind):
-                key, manifest = (kind, *stored.key), stored.manifest
-                there[key] = manifest
-                if known.get(key) is not manifest:
-                    is_node = kind == "Node"
-                    self.put(
-                        priced(manifest) if is_node else manifest, stored.typed if kind == "Pod" else None
-                    )
-        for key in [key for key in known if key not in there]:
-            self.delete(*key)
-        self._known = there
-        self._budgets = [EvictionBudget(stored.manifest) for stored in world.all("PodDisruptionBudget")]
+        for change in self._world.noticed:  # what was written in this moment was not told yet
+            if change.kind in _KINDS:
+                self.changed[change.kind, *change.newest.key] = None
+        for kind, namespace, name in self.changed:
+            stored = self._world.get(kind, namespace, name)
+            if stored is None:
+                self.delete(kind, namespace, name)
+            elif kind == "Pod":
+                self.put(stored.manifest, stored.typed)
+            else:
+                self.put(priced(stored.manifest) if kind == "Node" else stored.manifest)
+        self.changed.clear()
+        self._budgets = None
 
     def set_taints(self, name: str, taints: list[Document], unschedulable: bool, now_ns: int) -> None:
         super().set_taints(name, taints, unschedulable, now_ns)
@@ -105,6 +106,9 @@ class _Hands(LiveCluster):
             return True
         if key in self.evicting or pod.is_terminating:
             return False
+        if self._budgets is None:
+            listed = self._world.all("PodDisruptionBudget")
+            self._budgets = [EvictionBudget(stored.manifest) for stored in listed]
         budgets = [budget for budget in self._budgets if budget.selects(pod)]
         if len(budgets) > 1 or any(budget.left <= 0 for budget in budgets):
             self.log.append((now_ns, {"evictRefused": key}))
@@ -142,6 +146,7 @@ class ClusterAutoscaler(ClusterProgram):
         Looks at each loop, with the entries of its log; changes nothing.
     """
 
+    watches: ClassVar[tuple[str, ...]] = ("Namespace", *_KINDS)
     timer_names: ClassVar[tuple[str, ...]] = (LOOPS, DRAINS, ARRIVES)
     annotation: ClassVar[str] = CLUSTER_AUTOSCALER
     component = "cluster-autoscaler"
@@ -152,8 +157,18 @@ class ClusterAutoscaler(ClusterProgram):
         self.on_loop: Callable[[Loop, Sequence[tuple[int, Mapping[str, Any]]]], None] | None = None
         self._reset()
 
+    def concerns(self, change: Noticed) -> bool:
+        return super().concerns(change) if change.kind == "Namespace" else self.groups is not None
+
+    def noticed(self, change: Noticed) -> None:
+        if change.kind == "Namespace":
+            super().noticed(change)
+        else:
+            self.hands.changed[change.kind, *change.newest.key] = None
+
     def _reset(self) -> None:
         self._seen, self._n_born, self._last = -1, 0, ""
+        self._last_loop: tuple[Any, ...] | None = None
         self._wakes: set[int] = set()
 
     def stop(self) -> None:
@@ -244,10 +259,7 @@ class ClusterAutoscaler(ClusterProgram):
                 self.timers.add(
                     now_ns + PROVISION_NS, ARRIVES, entry["resize"], self._new_name(entry["resize"])
                 )
-        seen = repr((loop.scale_ups[0].result, loop.scale_down, loop.target_sizes))
-        told = hashlib.sha256(seen.encode()).hexdigest()
-        if told != self._last:
-            self._last = told
+        if not self._is_as_last(loop):
             step_ns = self.interval_ns
             for wait_ns in (0, *self.waits_ns):
                 due_ns = now_ns + -(-wait_ns // step_ns) * step_ns
@@ -256,6 +268,14 @@ class ClusterAutoscaler(ClusterProgram):
         self._seen = self.world.changes
         if self.on_loop is not None:
             self.on_loop(loop, log)
+
+    def _is_as_last(self, loop: Loop) -> bool:
+        """Whether it found what the loop before did, of which a checkpoint has only a digest."""
+        before, self._last_loop = (
+            self._last_loop,
+            (loop.scale_ups[0].result, loop.scale_down, loop.target_sizes),
+        )
+        return self._last == _digest(self._last_loop) if before is None else before == self._last_loop
 
     def _new_name(self, group: str) -> str:
         while True:
@@ -316,7 +336,7 @@ class ClusterAutoscaler(ClusterProgram):
             "autoscaler": self.autoscaler.state(),
             "seen": self._seen,
             "born": self._n_born,
-            "last": self._last,
+            "last": self._last if self._last_loop is None else _digest(self._last_loop),
             "wakes": sorted(self._wakes),
         }
 
@@ -333,3 +353,7 @@ class ClusterAutoscaler(ClusterProgram):
         self.autoscaler.restore(state["autoscaler"])
         self._seen, self._n_born, self._last = state["seen"], state["born"], state["last"]
         self._wakes = set(state["wakes"])
+
+
+def _digest(seen: object) -> str:
+    return hashlib.sha256(repr(seen).encode()).hexdigest()

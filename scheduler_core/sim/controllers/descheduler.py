@@ -5,11 +5,13 @@ Source: pkg/descheduler/descheduler.go, pkg/descheduler/evictions/evictions.go, 
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any, ClassVar, Final
 
 from scheduler_core.descheduler.cycle import DeschedulerCycle, deschedule
-from scheduler_core.descheduler.policy import PolicyError, StartError
+from scheduler_core.descheduler.policy import Document, PolicyError, StartError
 from scheduler_core.descheduler.settings import DeschedulerSettings, read_settings
+from scheduler_core.descheduler.view import Parsed
 from scheduler_core.errors import InvalidObject
 from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import ControllerContext
@@ -33,9 +35,12 @@ class Descheduler(ClusterProgram):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._settings: DeschedulerSettings | None = None
+        self._parsed = Parsed()
+        self._rested_on: list[Document] | None = None
+        """What the last cycle read, where the same would give the same: nothing."""
 
     def stop(self) -> None:
-        self._settings = None
+        self._settings = self._rested_on = None
 
     def act(self, key: tuple[str, ...]) -> None:
         is_first = self._settings is None
@@ -48,14 +53,25 @@ class Descheduler(ClusterProgram):
         if is_first and self._settings.schedule is not None:
             return
         objects = [stored.manifest for kind in KINDS for stored in self.world.all(kind)]
+        rested_on, self._rested_on = self._rested_on, None
+        if rested_on is not None and len(rested_on) == len(objects) and all(map(is_, objects, rested_on)):
+            self._rested_on = rested_on
+            return
         try:
             cycle = deschedule(
-                self._settings.policy, objects, self.world.clock.now_ns, after_eviction="terminating"
+                self._settings.policy,
+                objects,
+                self.world.clock.now_ns,
+                after_eviction="terminating",
+                parsed=self._parsed,
             )
         except (PolicyError, StartError) as error:
             self.ran((), {"policy": str(error)})
             return
-        self.ran(self._evict(cycle, self._settings), _reasons(cycle))
+        did = self._evict(cycle, self._settings)
+        self.ran(did, _reasons(cycle))
+        if not did and not cycle.goes_by_time:
+            self._rested_on = objects
 
     def _begin(self) -> bool:
         try:

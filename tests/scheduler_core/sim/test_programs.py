@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 from typing import Any
 
 import hypothesis.strategies as st
@@ -19,7 +20,7 @@ from scheduler_core.sim.options import FaultOptions, SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import check
 from tests.manifests import make_object, scenario
-from tests.scheduler_core.sim.acting import SECOND_NS, deployment
+from tests.scheduler_core.sim.acting import SECOND_NS, deployment, manifest
 
 LOOPS = (
     '{"options": {"scale-down-unneeded-time": "1m", "scale-down-delay-after-add": "30s"}, "nodeGroups": [%s]}'
@@ -39,8 +40,8 @@ def kube_system(**annotations: str) -> WriteObject:
     return WriteObject(prepare({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}))
 
 
-def machine(name: str, **labels: str) -> WriteObject:
-    amounts = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+def machine(name: str, cpu: str = "4", **labels: str) -> WriteObject:
+    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "20"}
     status = {"allocatable": amounts, "capacity": amounts}
     meta = {"name": name, "labels": {"pool": "web", **labels}}
     return WriteObject(prepare({"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}))
@@ -331,3 +332,44 @@ def test_a_checkpoint_changes_nothing_of_what_they_do(steps: list[Any], faulty: 
             said.append((simulation.drain_outcomes(), simulation.drain_runs()))
         assert said[0] == said[1]
     assert json.dumps(first.checkpoint()) == json.dumps(twin.checkpoint())
+
+
+def _day_of(n_nodes: int, n_apps: int = 20) -> Simulation:
+    """Machines of three zones and Deployments whose load has a daily peak, with all three programs on."""
+    objects = [machine(f"web-{number}", zone=f"z{number % 3}", cpu="8") for number in range(n_nodes)]
+    for number in range(n_apps):
+        name, peak_h, most = f"app-{number}", 10 + number % 5, 4 * n_nodes / n_apps
+        points = ((0, 0.35), (peak_h - 6, 0.4), (peak_h, 1), (peak_h + 6, 0.4), (24, 0.35))
+        load = "; ".join(["every 24h", *(f"{hour}h cpu={share * most:.1f}" for hour, share in points)])
+        workload = deployment(name, replicas=int(most / 2), annotations={"playground.dev/load": load})
+        target = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}
+        scaler = {
+            "minReplicas": 2,
+            "maxReplicas": 1000,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+            "metrics": [{"type": "Resource", "resource": target}],
+        }
+        budget = {"maxUnavailable": "10%", "selector": {"matchLabels": {"app": name}}}
+        objects += [
+            WriteObject(workload),
+            WriteObject(manifest("HorizontalPodAutoscaler", name, "autoscaling/v2", scaler)),
+            WriteObject(manifest("PodDisruptionBudget", name, "policy/v1", budget)),
+        ]
+    group = {"name": "web", "minSize": n_nodes // 10, "maxSize": 2 * n_nodes}
+    programs = {
+        "cluster_autoscaler": json.dumps({"options": {}, "nodeGroups": [group]}),
+        "descheduler": json.dumps({"policy": policy("RemoveDuplicates"), "descheduling-interval": "5m"}),
+    }
+    return cluster(*objects, kube_system(**programs))
+
+
+@pytest.mark.nightly("scheduler_core/autoscaler/", "scheduler_core/descheduler/")
+def test_half_a_day_of_a_hundred_nodes_takes_seconds() -> None:
+    simulation = _day_of(100)
+    began_s, sizes = process_time(), set[int]()
+    for _ in range(12):
+        simulation.advance(3600 * SECOND_NS)
+        simulation.drain_outcomes(), simulation.drain_runs(), simulation.drain_cycles()
+        sizes.add(len(simulation.world.all("Node")))
+    assert process_time() - began_s < 40
+    assert len(sizes) > 3, "nodes came and went"
