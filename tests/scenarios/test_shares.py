@@ -10,7 +10,6 @@ from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, In
 from playground.clusters.models import Question, SeedEnd
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services.shares import delete_share, share
-from scheduler_core.scenario.types import MAX_STEPS
 from tests.manifests import priority_class
 from tests.scenarios.documents import node, pod, small, small_text, text_of
 from tests.tables import table
@@ -150,7 +149,6 @@ def test_an_expired_share_makes_room_for_a_new_one(wakes):
         ),
         ({"stepz": []}, "stepz", 'did you mean "steps"'),
         ({"steps": [{"run": "forever"}]}, "steps[0].run", "idle"),
-        ({"steps": [{"run": "idle"}] * (MAX_STEPS + 1)}, "steps", "at most"),
         ({"objects": [node("x"), node("x")]}, "objects[1]", "there twice"),
         ({"objects": [pod("p", cpu="1x")]}, "objects[0].spec.containers[0].resources.requests", "1x"),
         ({"extenders": {"cassette": [{"pod": "a/b"}]}}, "extenders.cassette[0].verb", "required"),
