@@ -527,6 +527,8 @@ POOL_LABELS = (
     "pool",
 )
 """Labels by which providers and people name a pool, the first that a node has counts."""
+NO_POOL = "nodes"
+"""The group of nodes whose labels name none."""
 PLACE_LABELS = (INSTANCE_TYPE, *POOL_LABELS, ZONE, "failure-domain.beta.kubernetes.io/zone")
 """What says where and what a node is."""
 
@@ -547,4 +549,4 @@ def group_of(labels: Mapping[str, str]) -> EqualNodes:
     """The group of a node with these labels."""
     shape = labels.get(INSTANCE_TYPE, "")
     pool = next((labels[key] for key in POOL_LABELS if labels.get(key)), "")
-    return EqualNodes(pool or shape or "nodes", shape)
+    return EqualNodes(pool or shape or NO_POOL, shape)

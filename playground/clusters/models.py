@@ -248,7 +248,9 @@ class Run(Work):
     pending_now = models.IntegerField(null=True, blank=True)  # unschedulable ones and those at Permit too
     start_ns = models.BigIntegerField(null=True, blank=True)  # virtual clock when it began
     clock_ns = models.BigIntegerField(null=True, blank=True)
-    stop = models.CharField(max_length=16, blank=True, default="")  # idle, cycle, budget, time, cancelled
+    stop = models.CharField(
+        max_length=16, blank=True, default=""
+    )  # idle, cycle, budget, time, acting, cancelled
     message = models.TextField(blank=True, default="")
     attempts = models.IntegerField(default=0)  # batches begun, a killed worker's included
 

@@ -201,6 +201,7 @@ class Tools:
         return {
             "verdict": answer["verdict"],
             "tone": answer["tone"],
+            "comparison": answer.get("comparison"),
             "lines": [
                 {
                     "text": (f"{line['node']}: " if line.get("node") else "") + line["text"],

@@ -121,14 +121,14 @@ class Expander:
         nodes = self._prices.get(node.labels.get("price-class", ""), 0.0) * option.n_nodes
         wanted = next((cores for most, cores in _PREFERRED if self._n_nodes <= most), 32) * 1000
         has = amounts_of(node).get(CPU, 0)
-        unfitness = max(wanted / has, has / wanted)
+        unfitness = max(wanted / has, has / wanted) if has else math.inf
         calmed = (unfitness - 1.0) * (1.0 - math.tanh((option.n_nodes - 1) / 15.0)) + 1.0
         if has_gpu(node):
             calmed = _GPU_UNFITNESS
         return calmed * ((nodes + stable) / (pods + stable))
 
     def _by_priority(self, options: list[Expansion]) -> list[Expansion]:
-        priorities = _priorities(self._config)
+        priorities = priorities_of(self._config)
         if priorities is None:
             return options
         highest, best = -1, list[Expansion]()
@@ -162,8 +162,8 @@ class Expander:
         )
 
 
-def _priorities(text: str | None) -> dict[int, list[re.Pattern[str]]] | None:
-    """None where there is none, or what cannot be used."""
+def priorities_of(text: str | None) -> dict[int, list[re.Pattern[str]]] | None:
+    """Patterns of groups by priority; None where there is none, or what cannot be used."""
     if not text:
         return None
     try:

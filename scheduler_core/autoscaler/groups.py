@@ -77,7 +77,7 @@ def groups_of(nodes: Sequence[Node], given: Given, prices: PriceList) -> Groups:
         members = pools.get(group.name) or [
             node for node in workers if group_of(node.meta.labels).name == group.name
         ]
-        template = priced(_template(group, f"autoscaler.nodeGroups[{place}].name", members, prices))
+        template = priced(template_of(group, f"autoscaler.nodeGroups[{place}].name", members, prices))
         found.machines.append(
             MachineGroup(group.name, group.min_size, group.max_size, len(members), template)
         )
@@ -85,7 +85,14 @@ def groups_of(nodes: Sequence[Node], given: Given, prices: PriceList) -> Groups:
     return found
 
 
-def _template(group: GroupGiven, path: str, members: Sequence[Node], prices: PriceList) -> Document:
+def template_of(group: GroupGiven, path: str, members: Sequence[Node], prices: PriceList) -> Document:
+    """What a new node of a group is like.
+
+    Raises
+    ------
+    InvalidObject
+        Nothing says it.
+    """
     name = f"template-{group.name}"
     if group.template is not None:
         return {**group.template, "metadata": {**(group.template.get("metadata") or {}), "name": name}}

@@ -70,11 +70,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     names = found["scenarios"]
     for letter, name, release in zip(LETTERS, names, found["releases"], strict=False):
         yield f"{letter}: {name} (Kubernetes {release})"
-    width = max(len(name) for name in found["figures"])
-    yield f"{'':{width}}  " + "  ".join(f"{letter:>10}" for letter in LETTERS[: len(names)])
-    for name, values in found["figures"].items():
-        if any(values):
-            yield f"{name:{width}}  " + "  ".join(f"{round(value, 3):>10g}" for value in values)
+    yield from reports.table(LETTERS[: len(names)], found["figures"])
     for letter, parted, digest in zip(LETTERS[1:], found["divergences"], found["digests"][1:], strict=False):
         if parted is None:
             other = "" if digest == found["digests"][0] else ", on other points"

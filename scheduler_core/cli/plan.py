@@ -29,7 +29,7 @@ from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question, answer_text
 from scheduler_core.whatif.fix import NotPending, fix
 from scheduler_core.whatif.fixes import FixAnswer, first_of
-from scheduler_core.whatif.questions import DRAIN, GOOD, LOSE
+from scheduler_core.whatif.questions import DRAIN, GOOD, LOSE, read_variants
 from scheduler_core.whatif.take_away import BLOCKED, ENDING, LOST, PENDING, WITH_NODE
 
 REFUSED = (InvalidObject, NotPending)
@@ -132,6 +132,8 @@ def _question(options: argparse.Namespace) -> dict[str, Any]:
             raise reports.Unusable(f"{options.policy}: {error}") from None
     if getattr(options, "autoscaler", None):
         found["autoscaler"] = read_autoscaler(Path(options.autoscaler).read_bytes())
+    if getattr(options, "variants", None):
+        found |= {"variants": read_variants(Path(options.variants).read_bytes()), "time": options.time}
     if getattr(options, "prices", None):
         found["prices"] = read_prices(_text_of(options.prices))
     return found
@@ -153,6 +155,8 @@ def _lines(answer: Mapping[str, Any]) -> Iterator[str]:
             yield f"    {line['note']}"
     yield from reports.first((), _SHOWN, answer["nLines"], "lines ")
     yield from _counts(answer)
+    if "comparison" in answer:
+        yield from reports.table(answer["comparison"]["variants"], answer["comparison"]["figures"])
     moves = list(_moves(answer["moves"]))
     yield from reports.first(moves, _SHOWN, len(moves), "groups of pods ")
     if (hidden := answer["nMoves"] - len(answer["moves"])) > 0:

@@ -260,3 +260,14 @@ def _say(case: ElementTree.Element, outcome: str, said: str) -> None:
     """Why a case did not pass."""
     told = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", said)
     ElementTree.SubElement(case, outcome, message=told.split("\n")[0]).text = told
+
+
+def table(heads: Sequence[str], figures: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """Figures by name, a column for each head; those that are nothing everywhere are left out."""
+    widths = [max(10, len(head)) for head in heads]
+    first = max(len(name) for name in figures)
+    yield f"{'':{first}}  " + "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))
+    for name, values in figures.items():
+        if any(values):
+            cells = (f"{round(value, 3):>{width}g}" for value, width in zip(values, widths, strict=True))
+            yield f"{name:{first}}  " + "  ".join(cells)

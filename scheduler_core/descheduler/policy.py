@@ -20,7 +20,8 @@ from scheduler_core.schema.tables import table_beside
 Document = Mapping[str, Any]
 
 _TABLE: Final = table_beside(__package__ or __name__, "arguments.yaml")
-_STRUCTS: Final[Mapping[str, Mapping[str, str]]] = _TABLE["structs"]
+STRUCTS: Final[Mapping[str, Mapping[str, str]]] = _TABLE["structs"]
+STATES: Final[Mapping[str, Sequence[str]]] = _TABLE["states"]
 PLUGINS: Final[Mapping[str, Sequence[str]]] = {
     "deschedule": _TABLE["deschedule"],
     "balance": _TABLE["balance"],
@@ -95,15 +96,15 @@ def read_policy(text: str | bytes) -> Document:
     return found[0]
 
 
-def policy_from(document: Document, priority_of: Mapping[str, int]) -> Policy:
+def policy_from(document: Document, priority_of: Mapping[str, int] | None) -> Policy:
     """Read a policy.
 
     Parameters
     ----------
     document : mapping
         A DeschedulerPolicy.
-    priority_of : mapping of str to int
-        Values of the cluster's PriorityClasses, for thresholds that name one.
+    priority_of : mapping of str to int, optional
+        Values of the cluster's PriorityClasses, for thresholds that name one. None: whichever is named is there.
 
     Raises
     ------
@@ -159,7 +160,7 @@ def _decode(document: Document) -> None:
     for profile in document.get("profiles") or ():
         for config in profile.get("pluginConfig") or ():
             struct, arguments = f"{config.get('name')}Args", config.get("args")
-            if struct in _STRUCTS and arguments is not None:
+            if struct in STRUCTS and arguments is not None:
                 _raise_first(_type_problems(arguments, struct, ""))
                 if unknown := list(_unknown_fields(arguments, struct, "")):
                     fields = ", ".join(f'unknown field "{field}"' for field in unknown)
@@ -184,8 +185,8 @@ def _type_problems(value: Any, declared: str, where: str) -> Iterator[str]:
     elif declared.startswith("map["):
         for item in value.values():
             yield from _type_problems(item, declared.partition("]")[2], where)
-    elif declared in _STRUCTS:
-        for name, inner in _STRUCTS[declared].items():
+    elif declared in STRUCTS:
+        for name, inner in STRUCTS[declared].items():
             yield from _type_problems(value.get(name), inner, f"{where or declared}.{name}")
     elif declared in _WHOLE:
         least, above = _WHOLE[declared]
@@ -197,8 +198,8 @@ def _unknown_fields(value: Any, declared: str, where: str) -> Iterator[str]:
     if declared.startswith("[]"):
         for index, item in enumerate(value or ()):
             yield from _unknown_fields(item, declared[2:], f"{where}[{index}]")
-    elif declared in _STRUCTS and isinstance(value, Mapping):
-        fields = _STRUCTS[declared]
+    elif declared in STRUCTS and isinstance(value, Mapping):
+        fields = STRUCTS[declared]
         for name, item in value.items():
             path = f"{where}.{name}" if where else str(name)
             if name in fields:
@@ -215,7 +216,7 @@ def _json_kind(value: Any) -> str:
 def _wanted_kind(declared: str) -> str:
     if declared.startswith("[]"):
         return "array"
-    if declared.startswith("map[") or declared in _STRUCTS:
+    if declared.startswith("map[") or declared in STRUCTS:
         return "object"
     return {"bool": "bool", "string": "string", "Duration": "string"}.get(declared, "number")
 
@@ -230,7 +231,7 @@ def _go_type(declared: str) -> str:
 def _problem_of(config: Document) -> str:
     """What is wrong with a plugin's arguments; empty if nothing is."""
     name = config.get("name", "")
-    if f"{name}Args" not in _STRUCTS:
+    if f"{name}Args" not in STRUCTS:
         return f"plugin {name} in pluginConfig not registered"
     problems = list(_CHECKS[name](config.get("args") or {}))
     return aggregate(problems) if problems else ""
@@ -278,7 +279,7 @@ def _pod_life_time(arguments: Document) -> Iterator[str]:
 
 
 def _states(arguments: Document, plugin: str) -> Iterator[str]:
-    allowed = _TABLE["states"][plugin]
+    allowed = STATES[plugin]
     if not set(arguments.get("states") or ()) <= set(allowed):
         yield f"states must be one of {_go_list(allowed)}"
 
@@ -450,7 +451,7 @@ def _enabled(profile: Document, point: str) -> list[str]:
     return list((plugins.get(point) or {}).get("enabled") or ())
 
 
-def _defaulted(profile: Document, priority_of: Mapping[str, int]) -> Profile:
+def _defaulted(profile: Document, priority_of: Mapping[str, int] | None) -> Profile:
     arguments: dict[str, Document] = {}
     for config in profile.get("pluginConfig") or ():
         arguments.setdefault(config["name"], config.get("args") or {})
@@ -470,10 +471,10 @@ def _given(arguments: Document) -> dict[str, Any]:
     return {key: value for key, value in arguments.items() if value is not None}
 
 
-def _threshold(threshold: Document, priority_of: Mapping[str, int]) -> int:
+def _threshold(threshold: Document, priority_of: Mapping[str, int] | None) -> int:
     """Source: pkg/utils/priority.go GetPriorityValueFromPriorityThreshold"""
     name, value = threshold.get("name"), threshold.get("value")
-    if value is None and name:
+    if value is None and name and priority_of is not None:
         if name not in priority_of:
             missing = f'priorityclasses.scheduling.k8s.io "{name}" not found'
             raise PolicyError(f"unable to get priority value from the priority class: {missing}")

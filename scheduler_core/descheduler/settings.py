@@ -27,6 +27,7 @@ _SECOND_NS: Final = 10**9
 class Schedule:
     """Minutes, hours, days of the month, months and days of the week of a CronJob; times are UTC."""
 
+    text: str
     fields: tuple[frozenset[int], ...]
     any_day: bool
     any_weekday: bool
@@ -81,7 +82,7 @@ def schedule_from(text: str) -> Schedule:
                 raise ValueError(f'"{part}" is not from {least} to {most}')
             values |= set(range(low, high + 1, int(match[2] or 1)))
         found.append(frozenset(values))
-    return Schedule(tuple(found), words[2] == "*", words[4] == "*")
+    return Schedule(text, tuple(found), words[2] == "*", words[4] == "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +138,11 @@ def settings_from(document: Any) -> DeschedulerSettings:
     if not isinstance(policy, Mapping):
         raise InvalidObject("descheduler.policy", policy, "must be a DeschedulerPolicy")
     try:
-        policy_from(policy, {})
+        policy_from(policy, None)
     except PolicyError as error:
         raise InvalidObject("descheduler.policy", None, f"cannot be used: {error}") from None
     except StartError:
-        pass  # It may name a PriorityClass: each cycle looks at those of the cluster.
+        pass  # Each cycle says it, as the real program does.
     interval = str(document.get("descheduling-interval") or "0s")
     try:
         interval_ns = parse_duration_ns(interval)

@@ -79,15 +79,20 @@ def priority_sort_key(info: QueuedPodInfo) -> tuple[int, int]:
     return (-info.pod.priority, info.timestamp_ns)
 
 
-_KEPT = [field.name for field in fields(QueuedPodInfo) if field.name not in ("pod", "key", "lane", "skips")]
+_KEPT = {
+    field.name: field.default
+    for field in fields(QueuedPodInfo)
+    if field.name not in ("pod", "key", "lane", "skips")
+}
+"""Field -> its default."""
 
 
 def info_document(info: QueuedPodInfo, pod: Any) -> dict[str, Any]:
     """The JSON-able form; `pod` identifies the pod. Defaults are left out."""
     document: dict[str, Any] = {"pod": pod}
-    for name in _KEPT:
+    for name, default in _KEPT.items():
         value = getattr(info, name)
-        if value or name == "timestamp_ns":
+        if value != default:
             document[name] = sorted(value) if isinstance(value, frozenset) else value
     return document
 

@@ -25,7 +25,13 @@ from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.run import with_decisions
 from scheduler_core.sim.changes import Act, Mention, ObjectWritten
 from scheduler_core.sim.controllers.cluster_autoscaler import ClusterAutoscaler
-from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, DESCHEDULER
+from scheduler_core.sim.controllers.programs import (
+    CLUSTER_AUTOSCALER,
+    DESCHEDULER,
+    EVICTED,
+    PROGRAMS,
+    VERTICAL,
+)
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.sim.world import World, annotations_of
 
@@ -321,7 +327,7 @@ class _Teller:
                 found.append(
                     self._arrow(outcome.at_ns, "kubelet", Act(("refuses ", pod, " on ", node)), said)
                 )
-            elif meta.get("deletionTimestamp") and not outcome.reason.startswith("evicted by the "):
+            elif meta.get("deletionTimestamp") and outcome.reason not in EVICTED:
                 left = Act((f"{outcome.reason}: ", pod, " leaves ", node))
                 found.append(self._arrow(outcome.at_ns, "controllers", left))
             elif outcome.reason == "created by its controller":
@@ -376,7 +382,7 @@ def _settings(world: World) -> dict[str, Any]:
 def _read(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the programs, by annotation; flags as a command line has them are left as they are."""
     found = {}
-    for name in (CLUSTER_AUTOSCALER, DESCHEDULER):
+    for name in PROGRAMS:
         text = annotations_of(namespace).get(name)
         if text is not None and not text.startswith("-"):
             document = load_documents(text)[0].value
@@ -453,6 +459,14 @@ def _edits(scenario: types.Scenario, circle: Circle) -> Iterator[tuple[str, type
             words = "NodeResourcesFit: score by MostAllocated, as HighNodeUtilization asks for"
             yield words, replace(scenario, scheduler=_MOST_ALLOCATED)
     yield from _workload_edits(scenario, circle)
+    if VERTICAL in settings and any(arrow.by == "vertical-pod-autoscaler" for arrow in circle.round):
+        document = settings[VERTICAL]
+        targets = [{**one, "controlledResources": ["memory"]} for one in document["autoscalers"]]
+        words = "leave cpu to the HorizontalPodAutoscaler (controlledResources: [memory])"
+        yield (
+            f"vertical pod autoscaler: {words}",
+            with_settings(VERTICAL, {**document, "autoscalers": targets}),
+        )
     if CLUSTER_AUTOSCALER in settings and any(arrow.by == "cluster-autoscaler" for arrow in circle.round):
         for flag, setting in (("scale-down-utilization-threshold", "0.1"), ("scale-down-enabled", "false")):
             document = settings[CLUSTER_AUTOSCALER]

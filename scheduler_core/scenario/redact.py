@@ -24,16 +24,20 @@ from scheduler_core.expressions.expression import OF_THE_LIBRARY
 from scheduler_core.expressions.functions import FUNCTIONS
 from scheduler_core.extender import wire
 from scheduler_core.extender.go_json import DecodeProblem
+from scheduler_core.fork import POOL_LABELS, EqualNodes, group_of
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.releases import NEWEST
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
+from scheduler_core.scenario.controllers import NotRenamed, programs_of, renamed_settings
 from scheduler_core.scenario.load import load_scenario, scenario_document
 from scheduler_core.scenario.mock_extender import HTTP_OK
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.run import run
-from scheduler_core.scenario.types import Manifest, Scenario
+from scheduler_core.scenario.types import Manifest, Patch, Scenario
 from scheduler_core.schema.tables import kinds, table_beside, types
+from scheduler_core.sim.controllers.cluster_autoscaler import NEW_NODE
 from scheduler_core.sim.controllers.device_driver import MODELS, devices_of, slices_of
+from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER
 
 # ---- what is kept: the tables of `redact.yaml`
 
@@ -176,6 +180,10 @@ class _Redactor:
         self.has_expressions = False
         self.collecting = True
         self.new_names: Callable[[str, re.Pattern[str]], _Names] = _Names
+        self.keeps_pools = False
+        self.pools: set[EqualNodes] = set()
+        self.groups: dict[str, str] = {}
+        self.not_renamed: dict[str, None] = {}
 
     def name(self, what: str, value: Any) -> Any:
         if not isinstance(value, str):
@@ -184,6 +192,10 @@ class _Redactor:
             found = OF_A_NODE.search(value)
             if found is not None and found.end() == len(value):
                 return self.name("Node", value[: found.start()]) + found[0]
+        if what == "Node" and self.groups:
+            group, added, number = value.rpartition(NEW_NODE)
+            if added and group in self.groups:
+                return f"{self.groups[group]}{NEW_NODE}{number}".lower()
         names = self.names.get(what)
         if names is None:
             prefix = PREFIXES.get(what, what.lower().replace(" ", "-"))
@@ -222,7 +234,7 @@ class _Redactor:
         return value if value in ("UTC", "Etc/UTC") else _LEFT_OUT
 
     def label_key(self, key: Any) -> Any:
-        return self.name("label", key)
+        return key if self.keeps_pools and key in POOL_LABELS else self.name("label", key)
 
     def label_value(self, key: str, value: Any) -> Any:
         if not isinstance(value, str) or (
@@ -251,7 +263,22 @@ class _Redactor:
         rest = {key: value for key, value in cleaned.items() if key not in result}
         result |= self._fields(rest, kind)
         self.kind = ""
+        if kind == "Node":
+            self.pools.add(group_of(cleaned["metadata"].get("labels") or {}))
+        programs = self.programs(cleaned)
+        if programs:
+            result["metadata"]["annotations"] = {**result["metadata"].get("annotations", {}), **programs}
         return result
+
+    def programs(self, namespace: Manifest) -> dict[str, str | None]:
+        """The settings of programs that are annotations of kube-system; None where a patch takes them away."""
+        found: dict[str, str | None] = {}
+        for name, text in programs_of(namespace).items():
+            try:
+                found[name] = renamed_settings(name, text, self) if isinstance(text, str) else None
+            except NotRenamed as error:
+                self.not_renamed[f"{name} is left out: {error}"] = None
+        return found
 
     def metadata(self, meta: Mapping[str, Any], kind: str) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -584,6 +611,11 @@ class _Redactor:
             if isinstance(meta, Mapping) and "labels" in meta:
                 result["patch"]["metadata"] = {"labels": self.labels(meta["labels"])}
             self.kind = ""
+            programs = self.programs(
+                {"kind": value["kind"], "metadata": {**(meta or {}), "name": value["name"]}}
+            )
+            if programs:
+                result["patch"].setdefault("metadata", {})["annotations"] = programs
         return result
 
     def pod_name(self, value: Any, kind: str = "Pod") -> Any:
@@ -692,6 +724,8 @@ def redact(scenario: Scenario) -> Redacted:
     )
     manifests = [*scenario.objects, *(item for step in scenario.steps for item in step.apply or ())]
     redactor = _Redactor(owner_uids(manifests))
+    patches = [_patched(step.patch) for step in scenario.steps if step.patch is not None]
+    redactor.keeps_pools = any(CLUSTER_AUTOSCALER in programs_of(item) for item in (*manifests, *patches))
     # Names of nodes first: label values that are one must follow it.
     for manifest in manifests:
         redactor.object_name(str(manifest["kind"]), manifest["metadata"]["name"])
@@ -717,6 +751,9 @@ def redact(scenario: Scenario) -> Redacted:
         notes.append(
             "expressions that select devices are kept with other words: one that looks into a text may choose otherwise"
         )
+    if redactor.keeps_pools:
+        notes.append("labels that name the pools of nodes are kept: node groups are found by them")
+    notes += redactor.not_renamed
     if redactor.left_out:
         notes.append(f"left out, as no rule reads such a value: {', '.join(sorted(redactor.left_out))}")
     left_out = [*(item for item in manifests if not _is_needed(item)), *scenario.kept]
@@ -725,6 +762,11 @@ def redact(scenario: Scenario) -> Redacted:
         notes.append(f"objects of kinds no scheduler reads are left out: {', '.join(foreign)}")
     renamed = {what: dict(names.new) for what, names in redactor.names.items() if names.new}
     return Redacted(result, renamed, tuple(notes))
+
+
+def _patched(patch: Patch) -> Manifest:
+    """What a patch says of an object's metadata."""
+    return {"kind": patch.kind, "metadata": {**(patch.patch.get("metadata") or {}), "name": patch.name}}
 
 
 def _is_needed(manifest: Manifest) -> bool:

@@ -225,8 +225,9 @@ class RunReport:
 
     Attributes
     ----------
-    stop : {"idle", "cycle", "budget", "time", "call"}
-        `call`: an extender is to bind a pod first (`SimulationOptions.extenders_post_bindings`).
+    stop : {"idle", "cycle", "budget", "time", "call", "acting"}
+        `call`: an extender is to bind a pod first (`SimulationOptions.extenders_post_bindings`). `acting`: autoscalers
+        and the descheduler have acted so often since the last input (`simulation.MOST_ACTS`) that it may never end.
     """
 
     cycles: int
@@ -255,4 +256,5 @@ _STOPPED = {
     "budget": "bound of cycles reached",
     "time": "time reached",
     "call": "an extender is to bind a pod",
+    "acting": "not idle, as autoscalers or the descheduler act again and again,",
 }

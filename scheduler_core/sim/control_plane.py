@@ -35,6 +35,7 @@ from scheduler_core.sim.controllers.node_lifecycle import (
 )
 from scheduler_core.sim.controllers.resource_claim import ResourceClaimController
 from scheduler_core.sim.controllers.stateful_set import StatefulSetController
+from scheduler_core.sim.controllers.vertical_pod_autoscaler import VerticalPodAutoscaler
 from scheduler_core.sim.controllers.volume_binder import VolumeBinder
 from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, World
@@ -55,6 +56,7 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     DeviceDriver,
     ResourceClaimController,
     DisruptionController,
+    VerticalPodAutoscaler,
     Descheduler,
     ClusterAutoscaler,
     Karpenter,
@@ -160,8 +162,9 @@ class ControlPlane:
 
     def state(self) -> dict[str, Any]:
         """What controllers remember that no object tells; empty in most clusters."""
-        found = ((type(item).__name__, item.state()) for item in self.controllers)
-        return {name: state for name, state in found if state}
+        found = {type(item).__name__: item.state() for item in self.controllers}
+        found["acts"] = {"n": self.context.n_acts} if self.context.n_acts else {}
+        return {name: state for name, state in found.items() if state}
 
     def restore(self, world: World, state: Mapping[str, Any]) -> None:
         """Learn everything that is there, from a world in which nothing was left to do, and what `state` gave."""
@@ -181,6 +184,7 @@ class ControlPlane:
         for controller in self.controllers:
             controller.restored()
             controller.restore_state(state.get(type(controller).__name__, {}))
+        self.context.n_acts = state.get("acts", {}).get("n", 0)
 
 
 def _makes_room(change: Noticed) -> bool:

@@ -18,6 +18,7 @@ from scheduler_core.sim.controllers.cluster_autoscaler import ARRIVES, DRAINS, L
 from scheduler_core.sim.controllers.descheduler import CYCLES
 from scheduler_core.sim.controllers.job import BACKOFF, DEADLINE, TTL
 from scheduler_core.sim.controllers.node_lifecycle import COLLECT, EVICT
+from scheduler_core.sim.controllers.vertical_pod_autoscaler import LOOKS
 from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED
 from scheduler_core.sim.options import RELIST, SLOW_BIND, SLOW_EVICT
 from scheduler_core.sim.timers import Timer
@@ -43,6 +44,7 @@ _WORDS = {
     karpenter.LAUNCHES: "the new node {} registers",
     karpenter.VALIDATES: "Karpenter judges again what it is about to disrupt",
     karpenter.DRAINS: "Karpenter goes on draining",
+    LOOKS: "the next look of the vertical pod autoscaler",
     SLOW_BIND: "the slow binding of {} is answered",
     SLOW_EVICT: "the slow evictions for {} are answered",
     RELIST: "the watch lists {} again",

@@ -66,6 +66,8 @@ from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, Stored, World
 
 MAX_MOVES = 100_000
+MOST_ACTS = 50
+"""Of autoscalers and the descheduler, after which a run until idle ends although time alone brings more."""
 STARTED_ANEW = "SchedulerStarted"
 """Event of the moves of pods that a scheduler with another configuration lists first."""
 
@@ -181,6 +183,7 @@ class Simulation:
 
     def submit(self, change: Change) -> None:
         """Take in one input; it holds from now on."""
+        self.control_plane.context.n_acts = 0
         match change:
             case WriteObject(manifest, reason):
                 self.world.put(manifest, reason)
@@ -250,7 +253,8 @@ class Simulation:
         leftover: the flush of unschedulable pods, a Permit deadline, what comes again and again (an autoscaler's look
         and what it began, an autoscaler's look at its workload), the expiry of an assumed pod whose Binding its
         extender is to post (`extenders_post_bindings`), or the backoff of a pod whose last attempt failed as the one
-        before it, with nothing having happened in between.
+        before it, with nothing having happened in between. Where autoscalers and the descheduler act again and again
+        it may never come: the run ends after `MOST_ACTS` of their acts.
 
         Parameters
         ----------
@@ -270,6 +274,9 @@ class Simulation:
                 next_ns = self._next_deadline_ns()
                 if goal != "time" and (next_ns is None or not self._has_significant_timer()):
                     return self._report(cycles, "idle")
+                if goal != "time" and self.control_plane.context.n_acts >= MOST_ACTS:
+                    self.control_plane.context.n_acts = 0
+                    return self._report(cycles, "acting")
                 if until_ns is not None and (next_ns is None or next_ns > until_ns):
                     if goal != "time" or self.now_ns >= until_ns:
                         return self._report(cycles, "time")
@@ -294,7 +301,11 @@ class Simulation:
         """
         if duration_ns < 0:
             raise ValueError(f"time cannot run backwards ({duration_ns} ns)")
-        return self._run("time", max_cycles, self.now_ns + duration_ns)
+        context = self.control_plane.context
+        n_acts = context.n_acts
+        report = self._run("time", max_cycles, self.now_ns + duration_ns)
+        context.n_acts = n_acts  # what is asked for by time ends by itself
+        return report
 
     def _nothing_to_schedule(self) -> bool:
         self._settle()

@@ -6,9 +6,10 @@ import heapq
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-RECURRING = frozenset(
-    ("autoscaler-syncs", "cluster-autoscaler-loops", "descheduler-cycles", "karpenter-loops")
-)
+RECURRING = frozenset((
+    "autoscaler-syncs", "cluster-autoscaler-loops", "descheduler-cycles", "karpenter-loops",
+    "vertical-pod-autoscaler-looks",
+))  # fmt: skip
 """Errands that come again and again for as long as their object is there: nothing is ever idle that waits for them."""
 
 

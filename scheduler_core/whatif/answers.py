@@ -45,6 +45,7 @@ from scheduler_core.whatif.take_away import (
     until_deleted,
     without_label,
 )
+from scheduler_core.whatif.variants import answer_variants
 
 MOST_WORKLOADS: Final = 60
 MOST_MORE: Final = 400
@@ -90,19 +91,8 @@ def answer_question(
 # ---- take away
 
 
-def _named(fork: Fork, question: PlanQuestion) -> list[str]:
-    nodes = list(question.nodes)
-    if question.label:
-        key, _, value = question.label.partition("=")
-        found = take_away.nodes_with(fork, key, value)
-        if not found:
-            raise InvalidObject("label", question.label, "is on no node")
-        nodes += [name for name in found if name not in nodes]
-    return nodes
-
-
 def _take_away(simulation: Simulation, fork: Fork, question: PlanQuestion, report: Report) -> Answer:
-    nodes = _named(fork, question)
+    nodes = take_away.named_nodes(fork, question.nodes, question.label)
     how = take_away.DRAIN if question.ask == questions.DRAIN else take_away.LOSS
     report(0, 1, f"without {nodes[0]}" if len(nodes) == 1 else f"without {len(nodes):,} nodes")
     try:
@@ -754,4 +744,5 @@ _ANSWERS: dict[str, _Asked] = {
     questions.CONSOLIDATE: answer_fewer,
     questions.DESCHEDULE: answer_descheduling,
     questions.AUTOSCALE: answer_autoscaling,
+    questions.COMPARE: answer_variants,
 }

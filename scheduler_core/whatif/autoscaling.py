@@ -10,6 +10,7 @@ from scheduler_core.autoscaler.cluster_state import DEFAULTS
 from scheduler_core.autoscaler.estimate import equal_pods
 from scheduler_core.autoscaler.pasted import Given, autoscaler_from
 from scheduler_core.autoscaler.scale_up import ScaleUp
+from scheduler_core.errors import InvalidObject
 from scheduler_core.fork import ZONE, Fork, Report
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.node import Node
@@ -21,7 +22,7 @@ from scheduler_core.whatif import backlog
 from scheduler_core.whatif.fixes import counted, first_of, money, owner_words
 from scheduler_core.whatif.questions import BAD, GOOD, WARNING, Answer, PlanQuestion, node_map
 from scheduler_core.whatif.scaling import NodeFate, ScalingRun, run_loops
-from scheduler_core.whatif.take_away import LANDS, PENDING, Followed
+from scheduler_core.whatif.take_away import LANDS, PENDING, Followed, named_nodes
 from scheduler_core.whatif.workloads import waiting_pods
 
 _TABLE: Final = table_beside(__package__ or __name__, "autoscaling.yaml")
@@ -41,6 +42,10 @@ def answer_autoscaling(simulation: Simulation, fork: Fork, question: PlanQuestio
         A flag or a group cannot be used.
     """
     given = autoscaler_from(question.autoscaler or {})
+    asked = named_nodes(fork, question.nodes, question.label)
+    unknown = next((name for name in asked if simulation.world.node(name) is None), None)
+    if unknown is not None:
+        raise InvalidObject("nodes", unknown, "is no node of the cluster")
     pending = waiting_pods(simulation)
     run = run_loops(simulation, given, question.price_list, report)
     world = run.simulation.world
@@ -62,10 +67,18 @@ def answer_autoscaling(simulation: Simulation, fork: Fork, question: PlanQuestio
         decisions=run.n_cycles,
     )
     _tell_costs(answer, run, simulation, fork, question, report)
+    if asked:
+        answer.verdict = _going_words(run, asked)
+        answer.tone = GOOD if set(asked) <= set(run.removed) else WARNING
     _tell_growth(answer, run, str(given.options.get("expander", DEFAULTS["expander"])))
     _tell_pods(answer, run, pending)
     nodes = _told_nodes(run, given, simulation)
-    _tell_nodes(answer, nodes)
+    if asked:
+        for one in nodes:
+            if one["node"] in asked:
+                answer.line(GOOD if one["goes"] else WARNING, one["text"], one["reason"], node=one["node"])
+    else:
+        _tell_nodes(answer, nodes)
     answer.more |= {"nodes": nodes, "groups": _told_groups(run)}
     for pod in pending:
         node = placed.get(pod.uid)
@@ -91,6 +104,21 @@ def _verdict(run: ScalingRun, n_pending: int, n_placed: int, n_left: int) -> str
     elif n_left:
         text += f"; {counted(n_left, 'pod')} find{'s' if n_left == 1 else ''} no node in the end"
     return f"{text}{f', when the limit of {run.limit} ends the run' if run.limit else ''}."
+
+
+def _going_words(run: ScalingRun, asked: Sequence[str]) -> str:
+    """Of nodes that were asked about: which go, the last of them when, and which stay."""
+    goes = [name for name in asked if name in run.removed]
+    stays = [name for name in asked if name not in run.removed]
+    ended = f" when the limit of {run.limit} ends the run" if run.limit else ""
+    if not goes:
+        verb = "stays" if len(stays) == 1 else "stay"
+        return f"{first_of(stays)} {verb}{ended}."
+    last_ns = max(run.fates[name].gone_ns or run.began_ns for name in goes) - run.began_ns
+    text = f"{first_of(goes)} {'goes' if len(goes) == 1 else 'go'} within {format_duration(last_ns)}"
+    return (
+        f"{text}; {first_of(stays)} {'stays' if len(stays) == 1 else 'stay'}{ended}." if stays else f"{text}."
+    )
 
 
 # ---- money

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.autoscaler.pasted import autoscaler_from
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import InvalidManifest, InvalidObject
 from scheduler_core.fork import ZONE, Fork, Report, group_of
+from scheduler_core.objects.documents import load_documents
+from scheduler_core.objects.duration import duration_ns
 from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
+from scheduler_core.sim.controllers.programs import PROGRAMS, settings_text
 
-DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE, DESCHEDULE, AUTOSCALE = ASKS = (
+DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE, DESCHEDULE, AUTOSCALE, COMPARE = ASKS = (
     "drain",
     "lose",
     "any-node",
@@ -26,6 +29,7 @@ DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE, DESCHEDULE, A
     "consolidate",
     "deschedule",
     "autoscale",
+    "compare",
 )
 _FIELDS = {
     DRAIN: ("nodes", "label"),
@@ -36,10 +40,16 @@ _FIELDS = {
     BACKLOG: ("workload", "prices"),
     CONSOLIDATE: ("prices",),
     DESCHEDULE: ("policy",),
-    AUTOSCALE: ("autoscaler", "prices"),
+    AUTOSCALE: ("autoscaler", "nodes", "label", "prices"),
+    COMPARE: ("variants", "time", "prices"),
 }
 MAX_NODES = 5_000
 """Nodes that one question names."""
+MAX_VARIANTS: Final = 6
+DEFAULT_TIME: Final = "2h"
+MOST_TIME_NS: Final = 24 * 3600 * 10**9
+VARIANT_FIELDS: Final = ("name", *(annotation.partition("/")[2] for annotation in PROGRAMS))
+"""Of a variant: its name, and the programs as a scenario's `controllers` has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +61,24 @@ class PlanQuestion:
     ask : str
         One of `ASKS`.
     nodes : tuple of str
-        Of `drain` and `lose`: names.
+        Of `drain`, `lose` and `autoscale`: names.
     label : str
-        Of `drain` and `lose`: `KEY=VALUE`, all nodes that carry it; of `any-domain`: `KEY`.
+        Of `drain`, `lose` and `autoscale`: `KEY=VALUE`, all nodes that carry it; of `any-domain`: `KEY`.
     workload : str
         Of `headroom` and `backlog`: `Kind namespace/name`; without it, and without a pod, every workload.
     pod : mapping or None
         Of `headroom`: a manifest.
     prices : PriceList or None
-        Of `backlog`, `consolidate` and `autoscale`: in place of the list that is shipped.
+        Of `backlog`, `consolidate`, `autoscale` and `compare`: in place of the list that is shipped.
     policy : mapping or None
         Of `deschedule`: a DeschedulerPolicy.
     autoscaler : mapping or None
         Of `autoscale`: flags and node groups (`autoscaler.pasted`); without them groups are guessed.
+    variants : tuple of mapping
+        Of `compare`: each a `name` and settings of programs as a scenario's `controllers` has them; None turns one
+        off, one that is not named is as the cluster has it.
+    time : str
+        Of `compare`: how long each runs.
     """
 
     ask: str
@@ -74,6 +89,8 @@ class PlanQuestion:
     prices: PriceList | None = None
     policy: Mapping[str, Any] | None = None
     autoscaler: Mapping[str, Any] | None = None
+    variants: tuple[Mapping[str, Any], ...] = ()
+    time: str = ""
 
     def document(self) -> dict[str, Any]:
         """The normal form, JSON-able: what is not asked is left out."""
@@ -85,6 +102,8 @@ class PlanQuestion:
             "pod": None if self.pod is None else dict(self.pod),
             "policy": None if self.policy is None else dict(self.policy),
             "autoscaler": None if self.autoscaler is None else dict(self.autoscaler),
+            "variants": [dict(variant) for variant in self.variants],
+            "time": self.time,
             "prices": None if self.prices is None else self.prices.document(),
         }
         return {name: value for name, value in asked.items() if value not in ("", [], None)}
@@ -126,11 +145,10 @@ def question_from(document: Mapping[str, Any]) -> PlanQuestion:
     autoscaler = document.get("autoscaler")
     if autoscaler is not None:
         autoscaler_from(autoscaler)
-    if ask in (DRAIN, LOSE):
-        if label and "=" not in label:
-            raise InvalidObject("label", label, "must be KEY=VALUE")
-        if not label and not nodes:
-            raise InvalidObject("nodes", None, "name a node, or give a label")
+    if ask in (DRAIN, LOSE, AUTOSCALE) and label and "=" not in label:
+        raise InvalidObject("label", label, "must be KEY=VALUE")
+    if ask in (DRAIN, LOSE) and not label and not nodes:
+        raise InvalidObject("nodes", None, "name a node, or give a label")
     if ask == ANY_DOMAIN:
         label = label or ZONE
         if "=" in label:
@@ -141,7 +159,68 @@ def question_from(document: Mapping[str, Any]) -> PlanQuestion:
         raise InvalidObject("workload", workload, "must be KIND NAMESPACE/NAME")
     prices = document.get("prices")
     listed = None if prices is None else price_list_from(prices, "prices")
-    return PlanQuestion(ask, tuple(dict.fromkeys(nodes)), label, workload, pod, listed, policy, autoscaler)
+    variants = _variants(document.get("variants")) if ask == COMPARE else ()
+    time = _time(document.get("time") or DEFAULT_TIME) if ask == COMPARE else ""
+    names = tuple(dict.fromkeys(nodes))
+    return PlanQuestion(
+        ask, names, label, workload, pod, listed, policy, autoscaler, variants=variants, time=time
+    )
+
+
+def read_variants(text: str | bytes) -> list[Any]:
+    """Variants of a text: a document each, or a list of them under `variants`; not yet checked.
+
+    Raises
+    ------
+    InvalidObject
+        It cannot be read.
+    """
+    try:
+        documents = [document.value for document in load_documents(text)]
+    except InvalidManifest as error:
+        raise InvalidObject("variants", None, f"cannot be read: {error.in_text}") from None
+    found = documents[0].get("variants") if len(documents) == 1 else None
+    return found if isinstance(found, list) else documents
+
+
+def _variants(given: Any) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(given, list) or not 2 <= len(given) <= MAX_VARIANTS:
+        raise InvalidObject("variants", None, f"must be a list of 2 to {MAX_VARIANTS} variants")
+    found: list[Mapping[str, Any]] = []
+    for place, variant in enumerate(given):
+        path = f"variants[{place}]"
+        if not isinstance(variant, Mapping):
+            raise InvalidObject(path, variant, "must be a name, and programs with their settings")
+        for key in variant:
+            if key not in VARIANT_FIELDS:
+                raise InvalidObject(f"{path}.{key}", None, f"is not known: {', '.join(VARIANT_FIELDS)} are")
+        given_name = variant.get("name", "")
+        if not isinstance(given_name, str) or len(given_name) > 100:
+            raise InvalidObject(f"{path}.name", given_name, "must be text of 100 characters at most")
+        name = given_name.strip() or f"variant {place + 1}"
+        if name in [one["name"] for one in found]:
+            raise InvalidObject(f"{path}.name", name, "is there twice")
+        for annotation, read in PROGRAMS.items():
+            field = annotation.partition("/")[2]
+            settings = variant.get(field)
+            if settings is None:
+                continue
+            try:
+                read(settings_text(settings))
+            except InvalidObject as error:
+                raise InvalidObject(f"{path}.{field}", None, str(error)) from None
+        found.append({**variant, "name": name})
+    return tuple(found)
+
+
+def _time(given: Any) -> str:
+    try:
+        time_ns = duration_ns(str(given))
+    except ValueError as error:
+        raise InvalidObject("time", None, str(error)) from None
+    if not 60 * 10**9 <= time_ns <= MOST_TIME_NS:
+        raise InvalidObject("time", given, "must be from 1m to 24h")
+    return str(given)
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scheduler_core.clock import SECOND_NS
+from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.fork import Fork, PlacedPod, Report, homeless, silent
 from scheduler_core.objects.node import Node, node_from
@@ -222,6 +223,24 @@ def evicted(fork: Fork, pods: Sequence[Pod]) -> TakenAway:
 def nodes_with(fork: Fork, key: str, value: str) -> tuple[str, ...]:
     """Nodes that carry a label, in evaluation order: a zone, a rack, a pool."""
     return tuple(node.name for node in fork.nodes() if node.meta.labels.get(key) == value)
+
+
+def named_nodes(fork: Fork, names: Sequence[str], label: str) -> list[str]:
+    """Nodes by name, and those that carry a label, ``KEY=VALUE``.
+
+    Raises
+    ------
+    InvalidObject
+        No node carries the label.
+    """
+    nodes = list(names)
+    if label:
+        key, _, value = label.partition("=")
+        found = nodes_with(fork, key, value)
+        if not found:
+            raise InvalidObject("label", label, "is on no node")
+        nodes += [name for name in found if name not in nodes]
+    return nodes
 
 
 def nodes_without(fork: Fork, key: str) -> tuple[str, ...]:

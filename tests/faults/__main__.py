@@ -49,6 +49,9 @@ def main() -> int:
     parser.add_argument(
         "--patience", type=float, default=90.0, help="seconds after the last fault in which all must be quiet"
     )
+    parser.add_argument(
+        "--programs", type=float, default=0.5, help="share of clusters with autoscalers and a descheduler"
+    )
     parser.add_argument("--mutants", action="store_true", help="find every mutant (tests/faults/mutants.py)")
     parser.add_argument("--only", default="", help="comma-separated names of mutants")
     parser.add_argument("--mutant", default="", help="live with this mutant until it is found")
@@ -120,7 +123,7 @@ def _live(options: argparse.Namespace, folder: Path, ends: contextlib.ExitStack)
         if options.quiet
         else (lambda line: print(f"{time.strftime('%H:%M:%S')} {line}", flush=True))
     )
-    harness = Harness(options.seed, site, means, say, options.pace, options.patience)
+    harness = Harness(options.seed, site, means, say, options.pace, options.patience, options.programs)
     report = harness.run(options.rounds, options.first, until_found=bool(options.mutant))
     words = {"on": where, "mutant": options.mutant or None, **vars(report)}
     print(json.dumps(words, indent=None if options.quiet else 2), flush=True)

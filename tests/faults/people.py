@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from dataclasses import dataclass, field
@@ -49,6 +50,8 @@ class Person:
         Some pods wait at Permit, and are allowed, rejected, or left to time out.
     extender
         URL of an extender that filters, scores and binds; None: none.
+    programs
+        A cluster autoscaler, a descheduler and an autoscaler of a Deployment are on.
     """
 
     def __init__(
@@ -60,8 +63,10 @@ class Person:
         realtime: bool,
         permit: bool,
         extender: str | None,
+        programs: bool,
     ) -> None:
         self.site, self.name, self.dice = site, name, dice
+        self.programs = programs
         self.realtime, self.permit, self.extender = realtime, permit, extender
         self.said = Acknowledged()
         self.id = ""
@@ -77,8 +82,11 @@ class Person:
             "POST", "/api/v1/clusters/", {"name": self.name, "seed": self.dice.randrange(10**6)}
         )
         self.id = answer["id"]
-        nodes = [make_node(f"n{number}", "4") for number in range(self.dice.randint(2, 4))]
-        self._ask("POST", self._path("apply"), _list([*nodes, priority_class("urgent", 1000)]))
+        nodes = [machine(f"n{number}") for number in range(self.dice.randint(2, 4))]
+        objects = [*nodes, priority_class("urgent", 1000)]
+        if self.programs:
+            objects.append(programs())
+        self._ask("POST", self._path("apply"), _list(objects))
         if self.permit or self.extender:
             self._ask("PUT", self._path("config/"), configuration(self.permit, self.extender))
         if self.realtime:
@@ -92,6 +100,7 @@ class Person:
                 realtime=self.realtime,
                 permit=False,
                 extender=self.extender,
+                programs=self.programs,
             )
             self.twin.id, self.twin._prefix = self.id, "s"
         return self.twin
@@ -113,7 +122,7 @@ class Person:
         if self.realtime:
             self._ask("PUT", self._path("clock/"), {"mode": "paused"})
         self.run("idle")
-        if self.permit and self.dice.random() < 0.5:
+        if (self.permit or self.programs) and self.dice.random() < 0.5:
             self.run("100s")  # every wait that is left ends in time
 
     # ---- requests
@@ -179,18 +188,20 @@ class Person:
 
     def deploy(self) -> None:
         if self.dice.random() < 0.4:
-            self._ask("POST", self._path("apply"), _list([_deployment("web", self.dice.randint(1, 4))]))
+            load = "0s cpu=900m" if self.programs else ""
+            objects = [deployment("web", self.dice.randint(1, 4), load=load)]
+            self._ask("POST", self._path("apply"), _list([*objects, *([scaler("web")] if load else [])]))
 
     def node(self) -> None:
         if self.dice.random() < 0.3:
             self._ask("DELETE", f"/k8s/{self.id}/api/v1/nodes/n0", also=(404,))
         elif self.dice.random() < 0.4:
-            self._ask("POST", self._path("apply"), _list([make_node(self._name("n"), "4")]))
+            self._ask("POST", self._path("apply"), _list([machine(self._name("n"))]))
 
     def run(self, until: str = "") -> None:
         if self.realtime and not until:
             return
-        until = until or self.dice.choice(["idle", "idle", "cycle", "5s"])
+        until = until or self.dice.choice(["idle", "idle", "cycle", "40s" if self.programs else "5s"])
         code, answer = self._ask("POST", self._path("run"), {"until": until}, also=(409,))
         if code == 202:
             self.said.runs.append(answer["id"])
@@ -273,6 +284,33 @@ class Person:
         return pod
 
 
+def machine(name: str) -> dict[str, Any]:
+    made = make_node(name, "4")
+    made["metadata"]["labels"] = {"pool": "web"}
+    return made
+
+
+def programs() -> dict[str, Any]:
+    """The namespace that turns them on: what waits gets nodes, what is spread unevenly is evicted, each minute."""
+    autoscaler = {
+        "options": {"scale-down-unneeded-time": "1m", "scale-down-delay-after-add": "30s"},
+        "nodeGroups": [{"name": "web", "minSize": 1, "maxSize": 6}],
+    }
+    profile = {
+        "name": "default",
+        "pluginConfig": [{"name": "RemoveDuplicates", "args": {}}, {"name": "DefaultEvictor", "args": {}}],
+        "plugins": {"balance": {"enabled": ["RemoveDuplicates"]}},
+    }
+    policy = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": [profile]}
+    settings = {
+        "playground.dev/cluster-autoscaler": json.dumps(autoscaler),
+        "playground.dev/descheduler": json.dumps({"policy": policy, "descheduling-interval": "40s"}),
+    }
+    namespace = make_object("v1", "Namespace", "kube-system")
+    namespace["metadata"]["annotations"] = settings
+    return namespace
+
+
 def configuration(permit: bool, extender: str | None) -> dict[str, Any]:
     document: dict[str, Any] = scheduler_config()
     if permit:
@@ -297,20 +335,17 @@ def _list(items: list[dict[str, Any]]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
-def _deployment(name: str, replicas: int) -> dict[str, Any]:
-    return make_object(
-        "apps/v1",
-        "Deployment",
-        name,
-        namespace="default",
-        spec={
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {
-                    "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "300m"}}}]
-                },
-            },
-        },
-    )
+def deployment(name: str, replicas: int, *, cpu: str = "300m", load: str = "") -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    made = make_object("apps/v1", "Deployment", name, namespace="default", spec=spec)
+    if load:
+        made["metadata"]["annotations"] = {"playground.dev/load": load}
+    return made
+
+
+def scaler(name: str) -> dict[str, Any]:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    spec = {"maxReplicas": 6, "scaleTargetRef": target}
+    return make_object("autoscaling/v2", "HorizontalPodAutoscaler", name, namespace="default", spec=spec)

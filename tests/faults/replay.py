@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,10 @@ class Replayed:
     clock_ns: int = 0
     next_deadline_ns: int | None = None
     n_events: int = 0
+    n_acts: int = 0
+    """Lines of what autoscalers and the descheduler did."""
+    counted: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Events that are not about pods by what they say: equal ones are one row that counts them, the newest."""
     n_batches: int = 0
     read_seq: int = 0
 
@@ -72,8 +77,11 @@ def replay(cluster: Cluster) -> Replayed:
         for record in engine._cycles():
             found.cycles[record.number] = record
         simulation.drain_moves()
+        found.n_acts += sum(len(run.did) for run in simulation.drain_runs())
         expected = world.expected(simulation.drain_outcomes(), deleted)
         found.n_events += sum(row.kind == "event" for row in batch.outcomes)
+        expected, counted = _apart(expected)
+        found.counted += counted
         difference = _difference(expected, batch.outcomes)
         if difference:
             found.violations.append(f"batch {batch.ran.seq}: {difference}")
@@ -133,7 +141,7 @@ def _batches(cluster: Cluster) -> Iterator[_Batch]:
 def _rows(cluster: Cluster) -> Iterator[LogEntry]:
     """The entries, and each Event as if it were one, in order."""
     entries = LogEntry.objects.filter(cluster=cluster).order_by("seq").iterator(2000)
-    events = Event.objects.filter(cluster=cluster).order_by("resource_version").iterator(2000)
+    events = Event.objects.filter(cluster=cluster, involved_kind="Pod").order_by("resource_version")
     told = (
         LogEntry(
             seq=event.resource_version,
@@ -146,7 +154,7 @@ def _rows(cluster: Cluster) -> Iterator[LogEntry]:
             created=True,
             payload={"manifest": event.manifest},
         )
-        for event in events
+        for event in events.iterator(2000)
     )
     return heapq.merge(entries, told, key=lambda row: row.seq)
 
@@ -212,6 +220,24 @@ class _World:
             )
             there.add(key)
         return entries
+
+
+def _apart(expected: list[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], Counter[tuple[str, ...]]]:
+    """Entries that are to come in their order, and of events that are counted how many say the same."""
+    kept, counted = [], Counter[tuple[str, ...]]()
+    for entry in expected:
+        event = json.loads(entry[5]) if entry[0] == "event" else None
+        if event is None or event["involvedObject"]["kind"] == "Pod":
+            kept.append(entry)
+        else:
+            counted[said(event)] += 1
+    return kept, counted
+
+
+def said(event: dict[str, Any]) -> tuple[str, ...]:
+    """What equal events have in common."""
+    about = event["involvedObject"]
+    return (about["kind"], about["name"], about.get("uid") or "", event["reason"], event["message"])
 
 
 def _key(draft: Outcome) -> Key:

@@ -55,6 +55,8 @@ class Harness:
         Seconds between two requests of one person, at most.
     patience_s
         So long after the last fault all must be quiet.
+    programs
+        Share of clusters with an autoscaler of nodes, one of pods, and a descheduler.
     """
 
     def __init__(
@@ -65,10 +67,11 @@ class Harness:
         say: Callable[[str], None],
         pace_s: float,
         patience_s: float,
+        programs: float = 0.5,
     ) -> None:
         self.report = Report(seed)
         self.site, self.means, self.say, self.pace_s = site, means, say, pace_s
-        self.patience_s = patience_s
+        self.patience_s, self.programs = patience_s, programs
 
     def run(self, rounds: int, first: int = 0, *, until_found: bool = False) -> Report:
         began_s = time.monotonic()
@@ -109,7 +112,8 @@ class _Round:
     def _person(self, key: str, *, realtime: bool, permit: bool, extender: bool) -> Person:
         dice = random.Random(f"{self.seed} {key}")
         url = self.extender.url(key) if extender else None
-        return Person(self.site, key, dice, realtime=realtime, permit=permit, extender=url)
+        programs = dice.random() < self.harness.programs
+        return Person(self.site, key, dice, realtime=realtime, permit=permit, extender=url, programs=programs)
 
     def live(self) -> None:
         from django.db import close_old_connections, connections

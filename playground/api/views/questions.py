@@ -115,7 +115,8 @@ def clusters_plan(call: Call, cluster: Cluster) -> Any:
     """What nodes may be drained or lost, how many more pods fit, which nodes are wanted or spare. `ask` is one of
     drain, lose (`nodes`, `label: KEY=VALUE`), any-node, any-domain (`label: KEY`), headroom (`workload: KIND
     NAMESPACE/NAME` or `pod`), backlog, consolidate (`prices`), deschedule (`policy`), autoscale (`autoscaler`,
-    `prices`). Nothing of the cluster changes.
+    `prices`; of `nodes` or a `label`: when they go), compare (`variants`, `time`, `prices`). Nothing of the cluster
+    changes.
 
     Equal questions about an unchanged cluster are one: the answer may be there at once.
     """

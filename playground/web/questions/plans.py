@@ -32,11 +32,12 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
 from scheduler_core.schema.tables import table_beside
 from scheduler_core.whatif.answers import answer_text
+from scheduler_core.whatif.questions import COMPARE, read_variants
 
 NODES_LISTED = 500
 BACKLOG = "backlog"
 """What the page of the best fix answers: it has no card."""
-ASKED_WITH_WORDS = ("drain", "lose", "deschedule", "autoscale")
+ASKED_WITH_WORDS = ("drain", "lose", "deschedule", "autoscale", "compare")
 """Questions that need nodes, a policy or flags first, or take long."""
 
 
@@ -122,6 +123,9 @@ def _posted(request: HttpRequest) -> dict[str, Any]:
     given = request.POST.get("autoscaler", "").strip()
     if given:
         found["autoscaler"] = read_autoscaler(given)
+    if found["ask"] == COMPARE:
+        found["variants"] = read_variants(request.POST.get("variants", ""))
+        found["time"] = request.POST.get("time", "").strip()
     return found
 
 
@@ -184,6 +188,8 @@ def _command(question: dict[str, Any]) -> str:
         words.append("policy.yaml")
     if question.get("autoscaler"):
         words.append("autoscaler.yaml")
+    if question.get("variants"):
+        words += ["variants.yaml", "--time", question["time"]]
     if question.get("workload"):
         words += ["--workload", question["workload"].replace(" ", "/")]
     return f"python -m scheduler_core plan --json cluster.json {' '.join(words)} | sha256sum"
@@ -261,9 +267,33 @@ def view_plan(answer: Mapping[str, Any]) -> View:
         "moves": [_moves(one) for one in ranked[:GROUPS_SHOWN]],
         "n_moves_hidden": int(answer["nMoves"]) - sum(one.n for one in ranked[:GROUPS_SHOWN]),
         "sums": _sums(answer["moves"]),
+        "comparison": _comparison(answer["comparison"]) if "comparison" in answer else None,
         "luck": _luck(answer["luck"]),
         "test": "" if test is None else f"expect:\n- {json.dumps(test, ensure_ascii=False)}\n",
     }
+
+
+CHART: Final = (240, 36)
+"""Width and height of the pending pods over time."""
+
+
+def _comparison(found: Mapping[str, Any]) -> View:
+    """Variants as columns, figures as rows, and pending pods over time on one scale."""
+    width, height = CHART
+    most = max((max(parts) for parts in found["pending"]), default=0)
+    names, charts = found["variants"], []
+    for name, parts in zip(names, found["pending"], strict=True):
+        wide = width / len(parts)
+        heights = [height - height * number / max(most, 1) for number in parts]
+        steps = [f"L{place * wide:.1f} {y:.1f}H{(place + 1) * wide:.1f}" for place, y in enumerate(heights)]
+        path = f"M0 {height}{''.join(steps)}L{width} {height}z"
+        charts.append({"name": name, "path": path, "most": max(parts), "last": parts[-1]})
+    rows = [
+        {"name": name, "values": [(*one, one[1] == min(values)) for one in zip(names, values, strict=True)]}
+        for name, values in found["figures"].items()
+        if any(values)
+    ]
+    return {"names": names, "rows": rows, "charts": charts, "size": CHART}
 
 
 def _moves(one: Alike[Mapping[str, Any]]) -> View:

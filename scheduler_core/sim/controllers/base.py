@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -219,6 +219,8 @@ class PodFactory:
         self._world = world
         self._randomness = randomness
         self._prototypes: dict[tuple[int, str, str], tuple[fields.Document, object, Pod]] = {}
+        self.adapt: Callable[[Workload, fields.Document], fields.Document | None] | None = None
+        """Makes the spec of a workload's new pod another one; None leaves it as the template has it."""
 
     def free_name(self, namespace: str, prefix: str) -> str:
         """A generated name that no pod of the namespace has."""
@@ -257,6 +259,8 @@ class PodFactory:
             The template makes no pod an API server would take.
         """
         template = workload.template
+        if self.adapt is not None:
+            spec = self.adapt(workload, spec or fields.mapping(template, "spec", "spec.template")) or spec
         template_meta = fields.mapping(template, "metadata", "spec.template")
         all_labels = {
             **fields.string_map(template_meta, "labels", "spec.template.metadata"),
@@ -345,6 +349,8 @@ class ControllerContext:
         self.factory = PodFactory(world, randomness)
         self.runs: list[ControllerRun] = []
         """What controllers decided, to be taken by the simulation's caller; those that follow `MAX_RUNS` are lost."""
+        self.n_acts = 0
+        """Runs that did something, since the last input."""
 
 
 class Controller:
@@ -408,6 +414,7 @@ class Controller:
         if not found.did and self.reasons.get(subject) == found.why_not:
             return
         self.reasons[subject] = found.why_not
+        self.context.n_acts += bool(found.did)
         if len(self.context.runs) < MAX_RUNS:
             self.context.runs.append(found)
 

@@ -31,7 +31,13 @@ from scheduler_core.objects.policy import EvictionBudget
 from scheduler_core.objects.prices import PriceList, shipped_prices
 from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import ControllerContext
-from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, NAMESPACE, ClusterProgram, given_from
+from scheduler_core.sim.controllers.programs import (
+    BY_AUTOSCALER,
+    CLUSTER_AUTOSCALER,
+    NAMESPACE,
+    ClusterProgram,
+    given_from,
+)
 from scheduler_core.sim.kubelet import delete_pod, remove_pod
 from scheduler_core.sim.world import Noticed, World
 
@@ -42,6 +48,8 @@ PROVISION_NS: Final = 60 * SECOND_NS
 _KINDS: Final = (
     "Node", "Pod", "PodDisruptionBudget", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "ReplicationController",
 )  # fmt: skip
+NEW_NODE: Final = "-new-"
+"""Between the group and the number in the name of a node that was added."""
 WAITS: Final = (
     "scale-down-unneeded-time",
     "scale-down-unready-time",
@@ -117,7 +125,7 @@ class _Hands(LiveCluster):
             budget.left -= 1
         self.log.append((now_ns, {"evict": key}))
         self.evicting[key] = pod.uid
-        delete_pod(self._world, pod, None, "evicted by the cluster autoscaler")
+        delete_pod(self._world, pod, None, BY_AUTOSCALER)
         if self.on_evicted is not None:
             self.on_evicted(pod)
         return self._world.live(pod) is None
@@ -142,6 +150,8 @@ class ClusterAutoscaler(ClusterProgram):
     ----------
     groups : Groups or None
         None while it is off.
+    prices : PriceList
+        By which it chooses when it starts.
     on_loop : callable, optional
         Looks at each loop, with the entries of its log; changes nothing.
     """
@@ -154,6 +164,7 @@ class ClusterAutoscaler(ClusterProgram):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self.groups: Groups | None = None
+        self.prices = shipped_prices()
         self.on_loop: Callable[[Loop, Sequence[tuple[int, Mapping[str, Any]]]], None] | None = None
         self._reset()
 
@@ -217,7 +228,7 @@ class ClusterAutoscaler(ClusterProgram):
         if self.groups is None:
             try:
                 if what == LOOPS:
-                    self.start(given_from(self.text or ""), shipped_prices())
+                    self.start(given_from(self.text or ""), self.prices)
             except InvalidObject as error:
                 self.refused(error)
             return
@@ -280,7 +291,7 @@ class ClusterAutoscaler(ClusterProgram):
     def _new_name(self, group: str) -> str:
         while True:
             self._n_born += 1
-            name = f"{group}-new-{self._n_born}".lower()
+            name = f"{group}{NEW_NODE}{self._n_born}".lower()
             if self.world.node(name) is None:
                 return name
 
@@ -347,7 +358,7 @@ class ClusterAutoscaler(ClusterProgram):
             return
         machines = [MachineGroup(**one) for one in state["machines"]]
         groups = Groups(machines, dict(state["groupOf"]), state["guessed"])
-        self._build(given_from(self.text), shipped_prices(), groups, ())
+        self._build(given_from(self.text), self.prices, groups, ())
         self.hands.evicting = dict(state["evicting"])
         self.hands.log = [(at_ns, entry) for at_ns, entry in state["log"]]
         self.autoscaler.restore(state["autoscaler"])

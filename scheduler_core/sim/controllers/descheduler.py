@@ -15,7 +15,7 @@ from scheduler_core.descheduler.view import Parsed
 from scheduler_core.errors import InvalidObject
 from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import ControllerContext
-from scheduler_core.sim.controllers.programs import DESCHEDULER, ClusterProgram
+from scheduler_core.sim.controllers.programs import BY_DESCHEDULER, DESCHEDULER, ClusterProgram
 from scheduler_core.sim.kubelet import delete_pod
 
 CYCLES: Final = "descheduler-cycles"
@@ -94,7 +94,7 @@ class Descheduler(ClusterProgram):
                 continue
             note = f"pod eviction from {pod.node_name} node by {self.component}"
             self.tell(pod.manifest, eviction["plugin"], note, action="Descheduled")
-            delete_pod(self.world, pod, policy.get("gracePeriodSeconds"), "evicted by the descheduler")
+            delete_pod(self.world, pod, policy.get("gracePeriodSeconds"), BY_DESCHEDULER)
         return did
 
     def restore_state(self, state: Any) -> None:

@@ -35,7 +35,7 @@ from scheduler_core.objects.policy import EvictionBudget
 from scheduler_core.objects.prices import shipped_prices
 from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import ControllerContext
-from scheduler_core.sim.controllers.programs import KARPENTER, ClusterProgram
+from scheduler_core.sim.controllers.programs import BY_KARPENTER, KARPENTER, ClusterProgram
 from scheduler_core.sim.kubelet import delete_pod, remove_pod
 
 LOOPS, LAUNCHES, VALIDATES, DRAINS = (
@@ -325,7 +325,7 @@ class Karpenter(ClusterProgram):
                 for budget in mine:
                     budget.left -= 1
                 self.tell(pod.manifest, "Evicted", "Evicted pod")
-                delete_pod(world, pod, None, "evicted by Karpenter")
+                delete_pod(world, pod, None, BY_KARPENTER)
                 did.append(Act(("evicts ", Mention("Pod", pod.key), " from ", Mention("Node", name))))
             if all(world.live(pod) is None for pod in left):
                 for pod in pods[name]:

@@ -254,6 +254,104 @@ def test_victims_an_extender_chose_are_renamed_by_their_uid() -> None:
     assert preempting.victims == ["default/pod-2"] and preempting.nominated_node == "node-2"
 
 
+def _programs(**options: str) -> dict[str, Any]:
+    """A group that waiting pods do not fit, one that priorities prefer, and evictions of one namespace's pods."""
+    amounts = {"cpu": "4", "memory": "9Gi", "pods": "9"}
+    template = {
+        "kind": "Node",
+        "metadata": {"labels": {"pool": "zeppelin-x"}},
+        "status": {"allocatable": amounts},
+    }
+    groups = [
+        {"name": "zeppelin-small", "minSize": 0, "maxSize": 5},
+        {"name": "zeppelin-new", "minSize": 0, "maxSize": 5, "template": template},
+        {"name": "zeppelin-bought", "minSize": 0, "maxSize": 5, "instanceType": "m6i.2xlarge"},
+    ]
+    evictor = {
+        "nodeSelector": "zeppelin-rack in (zeppelin-1),!zeppelin-none",
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["zeppelin"]}]},
+        "priorityThreshold": {"name": "zeppelin-vip"},
+    }
+    configs: dict[str, Any] = {
+        "DefaultEvictor": evictor,
+        "RemoveDuplicates": {"namespaces": {"include": ["zeppelin"]}, "excludeOwnerKinds": ["Zeppelin"]},
+        "RemovePodsViolatingNodeTaints": {"includedTaints": ["zeppelin-taint=zeppelin-value"]},
+        "HighNodeUtilization": {"thresholds": {"cpu": 1, "zeppelin.example/gas": 1}},
+    }
+    profile = {
+        "name": "zeppelin",
+        "pluginConfig": [{"name": name, "args": given} for name, given in configs.items()],
+        "plugins": {
+            "deschedule": {"enabled": ["RemovePodsViolatingNodeTaints"]},
+            "balance": {"enabled": ["RemoveDuplicates", "HighNodeUtilization"]},
+        },
+    }
+    policy = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": [profile]}
+    return {
+        "cluster-autoscaler": {
+            "options": {"scale-down-unneeded-time": "1m", "startup-taint": ["zeppelin-start"], **options},
+            "nodeGroups": groups,
+            "priorities": "10: [zeppelin-new$]\n5: [.*]\n",
+        },
+        "descheduler": {"policy": policy, "descheduling-interval": "2m"},
+        "vertical-pod-autoscaler": {
+            "updater-interval": "3m",
+            "autoscalers": [{"target": "Deployment zeppelin/zeppelin", "recommendation": {"cpu": "1200m"}}],
+        },
+    }
+
+
+def _with_programs(**options: str) -> Scenario:
+    labels = {"pool": "zeppelin-small", "zeppelin-rack": "zeppelin-1"}
+    nodes = [make_node(f"zeppelin-{name}", **labels) for name in "ab"]
+    nodes[0]["spec"] = {
+        "taints": [{"key": "zeppelin-taint", "value": "zeppelin-value", "effect": "NoSchedule"}]
+    }
+    vip = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "zeppelin-vip"},
+        "value": 9,
+    }
+    webs = []
+    for app in ("zeppelin", "zeppelin-more"):
+        labelled = {"metadata": {"labels": {"app": app}}, "spec": make_pod("x", "1", nodeName="")["spec"]}
+        del labelled["spec"]["nodeName"]
+        web = _object("apps/v1", "Deployment", {
+            "replicas": 3, "selector": {"matchLabels": {"app": app}}, "template": labelled,
+        })  # fmt: skip
+        web["metadata"] = {"name": app, "namespace": "zeppelin"}
+        webs.append(web)
+    off = {"metadata": {"annotations": {"playground.dev/descheduler": None}}}
+    steps: list[dict[str, Any]] = [
+        {"run": "idle"},
+        {"advance": "5m"},
+        {"apply": make_node("zeppelin-c", **labels)},
+        {"advance": "5m"},
+        {"cordon": "zeppelin-new-new-1"},
+        {"patch": {"kind": "Namespace", "name": "kube-system", "patch": off}},
+        {"advance": "10m"},
+    ]
+    return make_scenario(vip, *nodes, *webs, controllers=_programs(**options), steps=steps)
+
+
+def test_programs_decide_the_same_under_other_names() -> None:
+    scenario = _with_programs(expander="priority")
+    acts = [str(act) for run in run_scenario(scenario).runs for act in run.did]
+    assert {line.split()[0] for line in acts} >= {"zeppelin-new", "RemoveDuplicates", "removes", "resizes"}, (
+        acts
+    )
+    again = run_scenario(_checked(scenario))
+    assert len([line for run in again.runs for line in run.did]) == len(acts)
+    assert all(finding.holds for finding in again.findings)
+
+
+def test_programs_that_decide_by_names_are_left_out_with_a_note() -> None:
+    redacted = redact(_with_programs(expander="price"))
+    assert any("cluster-autoscaler is left out: --expander=price" in note for note in redacted.notes)
+    assert "cluster-autoscaler" not in dump_scenario(redacted.scenario)
+
+
 def test_volumes_conditions_and_drivers_give_no_name_away() -> None:
     disk = {"name": "d", "gcePersistentDisk": {"pdName": "zeppelin-disk", "fsType": "zeppelinfs"}}
     inline = {"name": "i", "csi": {"driver": "csi.example", "volumeAttributes": {"share": "zeppelin"}}}

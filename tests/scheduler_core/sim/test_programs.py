@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -15,7 +16,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.releases import OLDEST
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.sim.changes import ControllerRun, DeleteObject, EventRecorded, WriteObject
-from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, DESCHEDULER
+from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, DESCHEDULER, VERTICAL
 from scheduler_core.sim.options import FaultOptions, SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import check
@@ -25,6 +26,7 @@ from tests.scheduler_core.sim.acting import SECOND_NS, deployment, manifest
 LOOPS = (
     '{"options": {"scale-down-unneeded-time": "1m", "scale-down-delay-after-add": "30s"}, "nodeGroups": [%s]}'
 )
+LOAD = "0s cpu=2\n90s cpu=8\n200s cpu=1"
 WEB = '{"name": "web", "minSize": 1, "maxSize": 4}'
 
 
@@ -45,6 +47,66 @@ def machine(name: str, cpu: str = "4", **labels: str) -> WriteObject:
     status = {"allocatable": amounts, "capacity": amounts}
     meta = {"name": name, "labels": {"pool": "web", **labels}}
     return WriteObject(prepare({"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}))
+
+
+def scaler(name: str) -> dict[str, Any]:
+    """An autoscaler of the pods of a Deployment, of 4 pods at most."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    spec = {"maxReplicas": 4, "scaleTargetRef": target}
+    return manifest("HorizontalPodAutoscaler", name, "autoscaling/v2", spec)
+
+
+def vertical(interval: str = "1m", **fields: Any) -> str:
+    """Settings of an autoscaler of requests of the Deployment web."""
+    target = {"target": "Deployment default/web", "controlledResources": ["cpu"], **fields}
+    return json.dumps({"updater-interval": interval, "autoscalers": [target]})
+
+
+def requests(simulation: Simulation) -> set[tuple[str, str]]:
+    """Node and requested cpu of pods that are not ending."""
+    pods = [stored.typed for stored in simulation.world.all("Pod") if not stored.typed.is_terminating]
+    return {
+        (pod.node_name, pod.manifest["spec"]["containers"][0]["resources"]["requests"]["cpu"]) for pod in pods
+    }
+
+
+def test_pods_are_resized_in_place_to_what_was_recommended_at_the_look_before() -> None:
+    """Use of 300m and 15 % more, within bounds; new pods have it from the beginning."""
+    web = deployment("web", replicas=2, annotations={"playground.dev/load": "0s cpu=600m"})
+    simulation = cluster(machine("a"), WriteObject(web), kube_system(vertical_pod_autoscaler=vertical()))
+    assert reasons(runs(simulation, 20)) == {"Deployment default/web": "nothing is recommended yet"}
+    assert requests(simulation) == {("a", "500m")}
+    [first, second] = acts(runs(simulation, 60))
+    assert first[1].startswith("resizes Pod default/web-") and first[1].endswith("cpu=345m is recommended")
+    assert (first[0], second[0]) == (70, 70) and requests(simulation) == {("a", "345m")}
+    simulation.submit(WriteObject({**web, "spec": {**web["spec"], "replicas": 3}}))
+    assert acts(runs(simulation, 30)) == [] and requests(simulation) == {("a", "345m")}
+    given = vertical(recommendation={"cpu": "3"}, maxAllowed={"cpu": "2"})
+    simulation.submit(kube_system(vertical_pod_autoscaler=given))
+    did = acts(runs(simulation, 200))
+    assert [line.split()[0] for _, line in did][:3] == ["resizes"] * 3, (
+        "one fits, the node has no room for others"
+    )
+    assert any(line.startswith("evicts Pod") for _, line in did)
+    assert ("a", "2000m") in requests(simulation)
+
+
+def test_pods_are_evicted_half_of_them_at_a_look_as_far_as_budgets_let_them() -> None:
+    web = deployment("web", replicas=4, cpu="250m")
+    text = vertical(updateMode="Recreate", recommendation={"cpu": "600m"})
+    simulation = cluster(machine("a"), WriteObject(web), kube_system(vertical_pod_autoscaler=text))
+    did = acts(runs(simulation, 75))
+    assert [at_s for at_s, _ in did] == [70, 70] and all("evicts Pod" in line for _, line in did)
+    assert requests(simulation) == {("a", "250m"), ("a", "600m")}
+    selector = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+    }
+    simulation.submit(WriteObject(prepare({**budget, "spec": selector})))
+    assert "a disruption budget allows no eviction" in reasons(runs(simulation, 70)).values()
+    assert len(requests(simulation)) == 2
 
 
 def cluster(*changes: Any, **options: Any) -> Simulation:
@@ -176,20 +238,24 @@ def test_the_descheduler_runs_every_so_often_by_a_schedule_or_once(when: Any, at
     assert {stored.typed.node_name for stored in simulation.world.all("Pod")} == {"a", "b"}
 
 
+def test_a_run_until_idle_ends_although_the_descheduler_evicts_for_ever() -> None:
+    """Each interval begins as the pod that was evicted last ends: something is under way at all times."""
+    text = (Path(__file__).parents[3] / "examples" / "loops" / "duplicates.yaml").read_text()
+    often = load_scenario(
+        f"{text.replace('interval: 5m', 'interval: 30s')}\nsteps: [{{advance: 11s}}, {{run: idle}}]"
+    )
+    run = run_scenario(often)
+    assert run.stop.startswith("not idle, as autoscalers or the descheduler act again and again")
+    assert 30 < len(run.runs) < 100
+    twin = Simulation.restore(json.loads(json.dumps(run.simulation.checkpoint())))
+    assert twin.run_until_idle() == run.simulation.run_until_idle()
+
+
 def test_an_autoscaler_of_pods_says_what_it_did_and_why_it_does_nothing() -> None:
     simulation = cluster(
         machine("a"), WriteObject(deployment("web", annotations={"playground.dev/load": "0s cpu=900m"}))
     )
-    scaler = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "maxReplicas": 4,
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-        },
-    }
-    simulation.submit(WriteObject(prepare(scaler)))
+    simulation.submit(WriteObject(scaler("web")))
     found = runs(simulation, 60)
     [scaled] = [line for _, line in acts(found)]
     assert scaled.startswith("scales Deployment default/web from 1 to 3: cpu resource utilization")
@@ -205,6 +271,16 @@ def test_an_autoscaler_of_pods_says_what_it_did_and_why_it_does_nothing() -> Non
         (DESCHEDULER, '{"policy": 3}', "must be a DeschedulerPolicy"),
         (DESCHEDULER, '{"every": "5m"}', "descheduler.every: is not known"),
         (DESCHEDULER, "kind: DeschedulerPolicy", "descheduler.policy: cannot be used"),
+        (VERTICAL, "{}", "vertical.autoscalers: must be a list"),
+        (VERTICAL, "updater-interval: 1ms", 'vertical.updater-interval: "1ms" must be a duration'),
+        (VERTICAL, vertical(target="Pod a/b"), r"autoscalers\[0\].target.*must be KIND"),
+        (VERTICAL, vertical(updateMode="Off"), r"updateMode: \"Off\" must be one of InPlaceOrRecreate"),
+        (
+            VERTICAL,
+            vertical(controlledResources=["gpu"]),
+            "controlledResources.*must be a list of cpu, memory",
+        ),
+        (VERTICAL, vertical(minAllowed={"cpu": "much"}), r"autoscalers\[0\].minAllowed.cpu"),
         *(
             (DESCHEDULER, json.dumps({"policy": policy("RemoveDuplicates"), **wrong}), said)
             for wrong, said in (
@@ -294,44 +370,52 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, faulty=st.booleans())
 def test_a_checkpoint_changes_nothing_of_what_they_do(steps: list[Any], faulty: bool) -> None:
-    """A simulation goes on, its twin is written down and read before each step: outcomes, runs, states are equal."""
+    """A simulation goes on; its twin is written down and read before each step, another goes in pieces of 7 s.
+
+    Outcomes, runs and states are equal, with an autoscaler of pods that follows a load, too.
+    """
     faults = FaultOptions(slow_binds_percent=40, failed_binds_percent=20) if faulty else FaultOptions()
     texts = {
         "cluster_autoscaler": LOOPS % WEB,
         "descheduler": json.dumps({"policy": policy("RemoveDuplicates"), "descheduling-interval": "1m"}),
+        "vertical_pod_autoscaler": vertical(updateMode="Recreate"),
     }
     kinds = [
         {},
         {"cluster_autoscaler": texts["cluster_autoscaler"]},
-        {"descheduler": texts["descheduler"]},
+        {"descheduler": texts["descheduler"], "vertical_pod_autoscaler": vertical()},
         texts,
     ]
     first = cluster(
         machine("a"),
-        WriteObject(deployment("web", replicas=2, cpu="1500m")),
+        WriteObject(deployment("web", replicas=2, cpu="1500m", annotations={"playground.dev/load": LOAD})),
+        WriteObject(scaler("web")),
         kube_system(**texts),
         faults=faults,
     )
-    twin = Simulation.restore(json.loads(json.dumps(first.checkpoint())))
+    twin, pieces = (Simulation.restore(json.loads(json.dumps(first.checkpoint()))) for _ in range(2))
     first.drain_outcomes(), first.drain_runs()
     for what, name, number in steps:
         twin = Simulation.restore(json.loads(json.dumps(twin.checkpoint())))
         said = []
-        for simulation in (first, twin):
+        for simulation in (first, twin, pieces):
             if what == "replicas":
                 simulation.submit(WriteObject(deployment(name, replicas=number, cpu="1500m")))
             elif what == "node":
                 simulation.submit(machine(name) if number else DeleteObject("Node", "", name))
             elif what == "programs":
                 simulation.submit(kube_system(**kinds[number]))
-            simulation.advance((number if what == "advance" else 1) * SECOND_NS)
+            seconds = number if what == "advance" else 1
+            for begun in range(0, seconds, 7 if simulation is pieces else seconds):
+                left = seconds - begun
+                simulation.advance((min(7, left) if simulation is pieces else left) * SECOND_NS)
             simulation.validate()
             said.append((simulation.drain_outcomes(), simulation.drain_runs()))
-        assert said[0] == said[1]
-    assert json.dumps(first.checkpoint()) == json.dumps(twin.checkpoint())
+        assert said[0] == said[1] == said[2]
+    assert json.dumps(first.checkpoint()) == json.dumps(twin.checkpoint()) == json.dumps(pieces.checkpoint())
 
 
 def _day_of(n_nodes: int, n_apps: int = 20) -> Simulation:

@@ -1,0 +1,66 @@
+"""Autoscalers and the descheduler in a site's cluster: whatever is done to it, the same is decided again."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.clusters.history.undo import undo
+from playground.clusters.lifecycle import reset_cluster
+from playground.clusters.models import Cluster, Cycle, Node, Pod
+from playground.clusters.objects.apply import apply_documents
+from playground.engine.scenarios import run_fresh
+from playground.scenarios.services.forking import make_text
+from playground.scenarios.services.moments import branch
+from tests.clusters.builders import make_cluster, make_pod, run
+from tests.faults.people import deployment, machine, programs, scaler
+
+pytestmark = pytest.mark.django_db
+
+
+def decided(cluster: Cluster) -> list[str]:
+    return list(Cycle.objects.filter(cluster=cluster).order_by("number").values_list("digest", flat=True))
+
+
+def placed(cluster: Cluster) -> list[tuple[str, str]]:
+    pods = Pod.objects.filter(cluster=cluster).order_by("name").values_list("name", "node_name")
+    return [*pods, *Node.objects.filter(cluster=cluster).order_by("name").values_list("name", "name")]
+
+
+def begun() -> Cluster:
+    """Four pods of a loaded Deployment in three minutes, one of which waited for a node that was added."""
+    web = deployment("web", 2, cpu="1500m", load="0s cpu=2\n60s cpu=9\n3m cpu=1")
+    cluster = make_cluster(programs(), machine("n0"), web, scaler("web"))
+    run(cluster, "3m")
+    assert Node.objects.filter(cluster=cluster, name__startswith="web-new-").exists()
+    return cluster
+
+
+def test_undone_reset_shared_and_branched_clusters_decide_the_same() -> None:
+    cluster = begun()
+    now = placed(cluster)
+    run(cluster, "9m")
+    whole, later = decided(cluster), placed(cluster)
+    assert later != now, "the load fell: a node and pods went"
+
+    edited = begun()
+    assert decided(edited) == whole[: len(decided(edited))]
+    apply_documents(cluster=edited, objects=[make_pod(f"more-{n}", "2") for n in range(4)])
+    run(edited, "2m")
+    assert placed(edited) != now
+    for _ in ("the run", "the pods"):
+        undo(cluster=edited)
+    edited.refresh_from_db()
+    assert placed(edited) == now
+    run(edited, "9m")
+    assert (decided(edited), placed(edited)) == (whole, later)
+
+    shared = run_fresh(make_text(cluster=cluster).text)
+    assert [cycle.digest for cycle in shared.cycles] == whole
+
+    first, second = (branch(cluster=cluster, cycle=len(whole) // 2) for _ in range(2))
+    for one in (first, second):
+        run(one, "5m")
+    assert decided(first) == decided(second) and placed(first) == placed(second)
+
+    run(reset_cluster(cluster=cluster), "12m")
+    assert (decided(cluster), placed(cluster)) == (whole, later)
