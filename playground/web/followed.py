@@ -25,8 +25,8 @@ WINDOWS: Final[Mapping[int, str]] = {1: "Last hour", 6: "6 hours", 24: "Day"}
 N_BINS: Final = 60
 HEIGHT: Final = 44
 """Of a bar, in units of the drawing; the triangles are above it."""
-STREAM: Final = 12
-GROUPS: Final = 10
+STREAM: Final = 8
+GROUPS: Final = 6
 IN_TERMINAL: Final = 6
 STATES: Final[Mapping[str, tuple[str, str]]] = {
     "connecting": ("wait", "Connecting"),

@@ -391,7 +391,7 @@ class Pending:
     Attributes
     ----------
     kind, name
-        Of the workload, or of the pod where it has no owner.
+        Of the workload; of pods without one that wait for the same, of the one that waits longest.
     pod
         ``(namespace, name)`` of the one that waits longest.
     reason
@@ -437,11 +437,11 @@ def pending(cluster: Cluster, limit: int = MOST_PENDING) -> list[Pending]:
         condition = condition_of(row.manifest, "PodScheduled") or {}
         kind, name = row.workload
         said = (str(condition.get("reason") or ""), str(condition.get("message") or ""))
-        key = (row.namespace, kind or "Pod", name or row.name, *said)
+        key = (row.namespace, kind or "Pod", name, *said)
         groups.setdefault(key, []).append(row)
     return [
         Pending(
-            kind, name, (rows[0].namespace, rows[0].name), len(rows), reason, message,
+            kind, name or rows[0].name, (rows[0].namespace, rows[0].name), len(rows), reason, message,
             [row.created_ns for row in rows], rows[0].priority, rows[0].priority_class,
         )
         for (_, kind, name, reason, message), rows in groups.items()
