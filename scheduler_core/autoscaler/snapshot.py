@@ -267,16 +267,14 @@ class NodesAndPods:
         attempt = self._attempt(pod)
         if not attempt.pre_filter_status.is_success:
             return ""
-        fitting = {attempt.name_of(row) for row in attempt.feasible.tolist()}
-        if len(fitting) < _FEW:
-            fitting = {name for name in fitting if accepts(name)}
-            if not fitting:
-                return ""
+        fitting, row_of = set(attempt.feasible.tolist()), self._fork.cache.nodes.row_of
+        if len(fitting) < _FEW and not any(accepts(attempt.name_of(row)) for row in fitting):
+            return ""
         length, last = len(self.order), self._cursor.last
         for step in range(length):
             index = (step + 1 + last) % length
             name = self.order[index]
-            if name in fitting and not self.nodes[name].unschedulable and accepts(name):
+            if row_of[name] in fitting and not self.nodes[name].unschedulable and accepts(name):
                 self._cursor.last = index
                 self.put(pod, name)
                 return name
