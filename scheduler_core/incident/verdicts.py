@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from scheduler_core.incident.changes import (
+    LAG_NS,
     LONGEST_BURST,
     Incident,
     LoggedChange,
@@ -178,10 +179,7 @@ class LiveIncident:
             )
             self._reading.before.clear()
         decisions, until_ns = self.incident.decisions, now_ns - SETTLED_NS
-        n_ripe = next(
-            (n for n, one in enumerate(decisions[self._n_judged :]) if one.at_ns > until_ns),
-            len(decisions) - self._n_judged,
-        )
+        n_ripe = _n_ripe([one.at_ns for one in decisions[self._n_judged :]], until_ns)
         ripe = decisions[self._n_judged : self._n_judged + n_ripe]
         left = decisions[self._n_judged + n_ripe :]
         end = min((one.judged_seq for one in left), default=self._reading.next_seq)
@@ -196,3 +194,16 @@ class LiveIncident:
         del decisions[: max(0, self._n_judged + n_ripe - LONGEST_BURST)]
         self._n_judged = min(self._n_judged + n_ripe, LONGEST_BURST)
         return found
+
+
+def _n_ripe(times_ns: Sequence[int], until_ns: int) -> int:
+    """How many decisions are judged now: until a time, but what was decided in a row together.
+
+    Their order may be another than that of their entries. For a row without an end `LAG_NS` is waited.
+    """
+    n_ripe = n_whole = next((n for n, at_ns in enumerate(times_ns) if at_ns > until_ns), len(times_ns))
+    if n_ripe == len(times_ns) or (n_ripe and until_ns - times_ns[0] > LAG_NS):
+        return n_ripe
+    while n_whole and times_ns[n_whole] - times_ns[n_whole - 1] < SETTLED_NS:
+        n_whole -= 1
+    return n_whole

@@ -64,11 +64,14 @@ class ForeignDecision:
         Empty for ``no-node``.
     victims : tuple of str
         `namespace/name` of the pods it evicts.
+    gone : frozenset of str
+        Pods that its cache may still have had: that it evicts them is not seen.
     """
 
     kind: str
     node: str = ""
     victims: tuple[str, ...] = ()
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +279,7 @@ class Judge:
             case "bind":
                 return self._bind(decision, trace, made)
             case "preempt":
-                return _preemption(decision, trace, self._ends)
+                return _preemption(decision, trace, lambda pod: pod in decision.gone or self._ends(pod))
         return _no_node(trace)
 
     def _ends(self, pod: str) -> bool:
@@ -709,10 +712,10 @@ class Following:
             plugin = ours.plugin if ours.verdict == INFEASIBLE else plugin
         return replace(verdict, plugin=plugin, reasons=reasons, score=None, our_score=None, behind=depth)
 
-    def _tried(self, asked: Asked) -> Judgement:
-        """The verdict on a state that is tried."""
+    def _tried(self, asked: Asked, gone: frozenset[str] = frozenset()) -> Judgement:
+        """The verdict on a state that is tried, in which these pods are there again."""
         self._states_left -= 1
-        return self._verdict(asked)
+        return self._verdict(asked, gone)
 
     def _behind(self, asked: Asked) -> Judgement | None:
         """Our agreement on a state that its author's cache may have had: its informers bring nodes, and all else, late.
@@ -762,13 +765,16 @@ class Following:
                 key, before = nodes[n_nodes - 1]
                 undone.append((key, judge.put(key, before)))
             put_back: list[tuple[Key, Any]] = []
+            gone = frozenset[str]()
             found: Judgement | None = None
             for n_others in range(len(others) + 1):
                 if n_others:
                     key, before = others[n_others - 1]
                     put_back.append((key, judge.put(key, before)))
+                    if key[0] == "Pod" and put_back[-1][1] is None:
+                        gone |= {f"{key[1]}/{key[2]}"}
                 if n_nodes or n_others:
-                    verdict = self._tried(asked)
+                    verdict = self._tried(asked, gone)
                     if verdict.agrees:
                         found = replace(verdict, behind=n_nodes + n_others)
                         break
@@ -790,13 +796,13 @@ class Following:
         pod = self._judge.manifest("Pod", asked.namespace, asked.name)
         return None if pod is None or (pod["metadata"].get("uid") or "") != asked.uid else pod
 
-    def _verdict(self, asked: Asked) -> Judgement:
+    def _verdict(self, asked: Asked, gone: frozenset[str] = frozenset()) -> Judgement:
         judge = self._judge
         judge.at(asked.at_ns)
         manifest = self._pod(asked)
         if manifest is None:
             return Judgement(UNKNOWN, reasons=(NOT_THERE,), key=asked.key)
-        decision = ForeignDecision(asked.kind, asked.node, asked.victims)
+        decision = ForeignDecision(asked.kind, asked.node, asked.victims, gone)
         return replace(judge.judge(manifest, decision, number=asked.seq), key=asked.key)
 
     def _held(self, seq: int) -> list[Entry]:

@@ -146,6 +146,8 @@ class Live:
     def decides(self, made: dict[str, Any], number: int) -> None:
         """Its scheduler binds a pod, at once or after others were evicted; or finds no node, and its owner gives up."""
         name = made["metadata"]["name"]
+        for cache in self._caches:
+            cache.waits(self.now_ns)
         trace: Any = self._own.judge.judge(made, ForeignDecision(BIND), number=number).trace
         bound = trace.node if trace.outcome == "bound" else ""
         kind = BIND if bound else PREEMPT if trace.nominated_node else NO_NODE
@@ -174,6 +176,7 @@ class Live:
                 self.evicts(self.there.pop(victim))
         self.verdicts += self.followed.judge(self.now_ns)
         if kind == PREEMPT:
+            self.now_ns += 3_000 * MS  # until its informer has brought that they are gone
             self.decides(made, number)
         elif kind == NO_NODE:
             self.happens("DELETED", made, own=True)
@@ -183,8 +186,8 @@ class Live:
         why = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
         meta = {**victim["metadata"], "deletionTimestamp": format_time_ns(self.now_ns)}
         victim = {**victim, "metadata": meta, "status": {**victim["status"], "conditions": [why]}}
-        self.happens("MODIFIED", victim, own=True)
-        self.happens("DELETED", victim, own=True)
+        self.happens("MODIFIED", victim)
+        self.happens("DELETED", victim)
 
 
 def followed(n_pods: int, fault: Fault, n_nodes: int = 20, fill: float = 0.5) -> Live:
