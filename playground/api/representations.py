@@ -11,10 +11,11 @@ from playground.api.documentation import declared
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.extender_calls import matched
 from playground.clusters.history.story import PodStory
-from playground.clusters.row_types import Cluster, Cycle, ExtenderCall, Run
+from playground.clusters.row_types import Cluster, ControllerRecord, Cycle, ExtenderCall, Run
 from playground.clusters.trouble import why_run_waits
 from playground.scenarios.row_types import RecordedCycle, Scenario
 from scheduler_core.objects.fields import format_seconds, format_time_ns
+from scheduler_core.sim.outlook import reason_words
 
 _WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _PLAIN: Final = (str, int, float, Mapping, type(None))
@@ -110,6 +111,31 @@ def extender_calls(told: Sequence[Mapping[str, Any]], made: Sequence[ExtenderCal
         )
         for wire in binds
     ]
+
+
+def controller_run(row: ControllerRecord, cluster: Cluster) -> dict[str, Any]:
+    """A kept run of a controller, in words."""
+    run = row.run
+    acts = [
+        {
+            "text": str(act),
+            "effect": act.effect,
+            "about": list(map(str, act.about)),
+            "options": list(act.facts.get("options", ())),
+            "refused": dict(act.facts.get("refused", {})),
+        }
+        for act in run.did
+    ]
+    reasons = [
+        {
+            "object": name,
+            "reason": str(facts.get("reason") or ""),
+            "text": reason_words(facts, cluster.start_ns),
+        }
+        for name, facts in run.why_not.items()
+    ]
+    at = f"/api/v1/clusters/{cluster.public_id}/controllers/runs/{row.pk}/"
+    return shown("ControllerRun", row, url=at, did=acts, whyNot=reasons)
 
 
 def story(found: PodStory) -> dict[str, Any]:

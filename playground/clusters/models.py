@@ -14,6 +14,7 @@ from playground.clusters import choices
 from playground.clusters.packed import HexField, PackedJSONField
 from playground.engine.columns import FINISHED
 from playground.engine.entries import CycleWords
+from scheduler_core.sim.changes import Act, ControllerRun, Mention
 from scheduler_core.sim.controllers.deployment import deployment_behind
 
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud and typed
@@ -471,6 +472,47 @@ class QueueMove(OfPod, Row):
             models.Index(fields=["cluster", "pod_namespace", "pod_name", "id"], name="move_of_pod"),
             models.Index(fields=["cluster", "id"], name="move_newest"),
         ]
+
+
+# ---- What controllers decided, kept for their page and the stories of pods and nodes
+
+
+class ControllerRecord(Row):
+    """A run of a controller that decided something else than the one before.
+
+    Beside the log, as queue moves are: a replay decides the same again. The newest are kept (drive/commit.py).
+
+    Attributes
+    ----------
+    did
+        Each act as ``[parts, why, plugin, effect, facts]``, an object among the parts as ``[kind, key]``.
+    mentions
+        Objects that it acted on, or left for another reason than before: one a line, also before the first.
+    """
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="controller_records", db_index=False
+    )
+    ran_seq = models.BigIntegerField()  # the `ran` entry of its batch: its place in the log
+    at_ns = models.BigIntegerField()
+    controller = models.CharField(max_length=100)
+    subject = models.CharField(max_length=600, blank=True, default="")
+    effect = models.CharField(max_length=8)
+    did = PackedJSONField()
+    why_not = PackedJSONField()
+    mentions = models.TextField(blank=True, default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "id"], name="controller_newest")]
+
+    @property
+    def run(self) -> ControllerRun:
+        """As the core has it; of its news nothing is said."""
+        acts = tuple(
+            Act(tuple(part if isinstance(part, str) else Mention(*part) for part in what), *more)
+            for what, *more in self.did
+        )
+        return ControllerRun(self.at_ns, self.controller, self.subject, acts, self.why_not)
 
 
 # ---- Kubernetes Events

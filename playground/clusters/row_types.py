@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from playground.clusters.models import Cluster as Cluster
+    from playground.clusters.models import ControllerRecord as ControllerRecord
     from playground.clusters.models import Cycle as Cycle
     from playground.clusters.models import Draft as Draft
     from playground.clusters.models import Event as Event

@@ -30,6 +30,7 @@ from scheduler_core.schedule_one import Recorded
 from scheduler_core.sim.changes import (
     BindCallAnswered,
     Change,
+    ControllerRun,
     Deadline,
     DeleteObject,
     Outcome,
@@ -257,6 +258,8 @@ class DriveResult:
         Bind calls the engine waits for.
     moves
         Of pods in the queue, in order.
+    runs
+        What controllers decided, in order.
     """
 
     outcomes: Sequence[Outcome]
@@ -272,6 +275,7 @@ class DriveResult:
     answered: Sequence[ExtenderEntry] = ()
     calls: Sequence[BindByExtender] = ()
     moves: Sequence[QueueMove] = ()
+    runs: Sequence[ControllerRun] = ()
 
     @property
     def finished(self) -> bool:
@@ -471,6 +475,7 @@ class Engine:
             answered=self._relay.take(),
             calls=self.calls(),
             moves=self.simulation.drain_moves(),
+            runs=self.simulation.drain_runs(),
         )
 
     def calls(self) -> Sequence[BindByExtender]:
@@ -574,6 +579,7 @@ class Engine:
                 self._relay.end_replay()
                 self.simulation.drain_outcomes()
                 self.simulation.drain_moves()
+                self.simulation.drain_runs()
                 answers = []
 
     def go_before(

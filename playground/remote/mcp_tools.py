@@ -1,4 +1,4 @@
-"""`kube-scheduler-playground mcp`: seven tools over stdio, so that an agent can try a change before it proposes it.
+"""`kube-scheduler-playground mcp`: eight tools over stdio, so that an agent can try a change before it proposes it.
 
 `mcp_tools.yaml` declares them. Each is a few requests to an instance's REST API (`instance.py`). Work that takes a
 while tells its progress; when the client cancels, it is cancelled in the instance too.
@@ -47,7 +47,7 @@ def _declared(name: str) -> Tool:
 
 
 def server_of(instance: Instance) -> Server[Any]:
-    """The server with its seven tools."""
+    """The server with its eight tools."""
     tools = {name: _declared(name) for name in _TABLE}
 
     async def listed(context: Any, params: Any) -> ListToolsResult:
@@ -215,6 +215,28 @@ class Tools:
             "page": self._instance.page(f"/c/{cluster}/plan/"),
         }
 
+    async def controllers(self, cluster: str) -> dict[str, Any]:
+        path = f"clusters/{part(cluster)}/"
+        now = await self._ask("GET", f"{path}controllers/")
+        kept = await self._ask("GET", f"{path}controllers/runs/", query={"limit": str(SHOWN)})
+        nodes: dict[str, list[str]] = {}
+        for one in now["nodes"]:
+            nodes.setdefault(f"{one['text']} ({one['controller']})", []).append(one["node"])
+        pods: dict[str, list[str]] = {}
+        for one in now["pods"]:
+            pods.setdefault(one["text"], []).append(one["pod"])
+        runs = [
+            f"{run['at']} {run['controller']}: {act['text']}" for run in kept["items"] for act in run["did"]
+        ]
+        return {
+            "state": now["state"],
+            "sentence": now["sentence"],
+            "nodes": [f"{_first(names)}: {text}" for text, names in nodes.items()][:SHOWN],
+            "pods": [f"{_first(names)}: {text}" for text, names in pods.items()][:SHOWN],
+            "runs": runs[:SHOWN],
+            "page": self._instance.page(f"/c/{cluster}/controllers/"),
+        }
+
     async def share(self, cluster: str, **asked: Any) -> dict[str, Any]:
         body = {key: value for key, value in asked.items() if value}
         made = await self._ask("POST", f"clusters/{part(cluster)}/scenario", body)
@@ -320,6 +342,11 @@ class Tools:
                 return found
             await anyio.sleep(LOOK_EVERY_S / 2)
         return found
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - EXAMPLES:,} more" if len(names) > EXAMPLES else ""
+    return ", ".join(names[:EXAMPLES]) + more
 
 
 def _key(pod: Mapping[str, Any]) -> str:

@@ -19,7 +19,8 @@ from markdown_it import MarkdownIt
 from playground.web.pages import INDEX
 
 CHAPTERS: Final = (
-    "reading", "import", "scenarios", "releases", "plan", "extenders", "plugins", "team", "api", "drive", "glossary",
+    "reading", "import", "follow", "scenarios", "releases", "plan", "controllers", "extenders", "plugins", "team",
+    "api", "drive", "glossary",
 )  # fmt: skip
 """Their order; each is a file of docs/."""
 

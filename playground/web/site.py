@@ -63,7 +63,7 @@ KNOWN: Final = frozenset(
     a about action after all amount arrived as b before budget by c cancelled card choice class confirm
     csrfmiddlewaretoken cycle d days decisions description device download e effect embed f format from go
     group have hours inline is_default kind lane maxheight maxwidth n name namespace next node none note
-    on open opens_at ours_decide outcome owner page part plugin pod policy profile q question redact
+    on open opens_at ours_decide outcome owner page part plugin pod policy profile program q question redact
     release request rule selected selector show sort stands team theme title to tried unhealthy url
     value verdict version view visibility wait weight workload
     """.split()  # noqa: SIM905 (a word a line would hide what it is)

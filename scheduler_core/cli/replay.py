@@ -42,6 +42,7 @@ from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.carried import CarriedError, carried_in, check_words
 from scheduler_core.scenario.load import schema_text
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
+from scheduler_core.sim.outlook import outlook_of, reason_words, run_lines
 from scheduler_core.sim.trace_events import trace_events
 from scheduler_core.version import ENGINE_VERSION
 
@@ -147,7 +148,8 @@ def _lines(
             yield f"  {trace.number}: {line}"
         for ran in result.runs:
             after = format_duration(ran.at_ns - scenario.start_ns)
-            yield from (f"  {after} {ran.controller}: {line}" for line in ran.lines())
+            yield from (f"  {after} {ran.controller}: {line}" for line in run_lines(ran, scenario.start_ns))
+        yield from (f"  {line}" for line in outlook_of(result.runs, scenario.start_ns).lines())
     figures = found["figures"]
     yield (
         f"{figures['cycles']:g} cycles: {figures['bound']:g} pods bound, {figures['pending']:g} pending, "
@@ -202,10 +204,13 @@ def _document(
                 "controller": ran.controller,
                 "subject": ran.subject,
                 "did": list(map(str, ran.did)),
-                "whyNot": dict(ran.why_not),
+                "whyNot": {
+                    name: reason_words(facts, result.scenario.start_ns) for name, facts in ran.why_not.items()
+                },
             }
             for ran in result.runs
         ],
+        "outlook": outlook_of(result.runs, result.scenario.start_ns).document(),
         "plugins": [encode(plugin) for plugin in result.scenario.plugins],
         "notes": result.notes,
     }

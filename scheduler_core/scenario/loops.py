@@ -198,18 +198,20 @@ def _n_pending(simulation: Simulation) -> int:
     return sum(not one.typed.node_name for one in simulation.world.all("Pod"))
 
 
+def round_sizes(moments: Sequence[Any]) -> Iterator[int]:
+    """How many of the last moments came just before them, too: each such number, the smallest first."""
+    for size in range(1, len(moments) // 2 + 1):
+        if moments[-1] == moments[-1 - size] and moments[-size:] == moments[-2 * size : -size]:
+            yield size
+
+
 def _circle(
     scenario: types.Scenario, moments: Sequence[tuple[int, str, tuple[Arrow, ...]]], simulation: Simulation
 ) -> Circle | None:
     """The shortest end of the moments that is there twice and moves something."""
 
-    def told(part: Sequence[tuple[int, str, tuple[Arrow, ...]]]) -> list[Any]:
-        return [(state, [arrow.kind for arrow in arrows]) for _, state, arrows in part]
-
-    for size in range(1, len(moments) // 2 + 1):
+    for size in round_sizes([(state, [arrow.kind for arrow in arrows]) for _, state, arrows in moments]):
         last, before = moments[-size:], moments[-2 * size : -size]
-        if told(last) != told(before):
-            continue
         arrows = tuple(arrow for _, _, some in last for arrow in some)
         lasts = last[-1][0] - before[-1][0]
         if lasts > 0 and any(arrow.by != _SCHEDULER for arrow in arrows):

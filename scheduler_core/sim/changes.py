@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from scheduler_core.clock import SECOND_NS
@@ -165,11 +166,22 @@ class Act:
         Why, where it says so.
     plugin : str
         The part of the controller that did it, empty for all of it.
+    effect : {"acts", "takes", "looks"}
+        Whether it takes something away, or changes nothing.
+    facts : mapping
+        What else is known of it, JSON-able: the `group` (or what is scaled) that grows by `delta`, and its options.
     """
 
     what: tuple[str | Mention, ...]
     why: str = ""
     plugin: str = ""
+    effect: str = "acts"
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def about(self) -> tuple[Mention, ...]:
+        """The objects."""
+        return tuple(part for part in self.what if isinstance(part, Mention))
 
     def told(self, name: Callable[[Mention], str] = str) -> str:
         """As text, with the objects named by `name`."""
@@ -182,7 +194,7 @@ class Act:
 
 @record
 class ControllerRun:
-    """A run of a controller that decided something else than the one before.
+    """A run of a controller that decided something else than the one before; `sim.outlook` has its words.
 
     Attributes
     ----------
@@ -190,25 +202,18 @@ class ControllerRun:
         The object it is about, `Kind namespace/name`; empty where it is the cluster.
     did : tuple of Act
         What it did, in order.
-    why_not : mapping of str to str
-        Objects for which it did nothing -> its reason.
+    why_not : mapping of str to mapping
+        Objects for which it did nothing -> why: `reason` or `text`, and the values its words name.
+    news : tuple of str
+        Those of `why_not` for which it is another reason than in the run before.
     """
 
     at_ns: int
     controller: str
     subject: str
     did: tuple[Act, ...]
-    why_not: Mapping[str, str]
-
-    def lines(self) -> Iterator[str]:
-        """The run as text: what it did, then what it left, objects of one reason together."""
-        yield from map(str, self.did)
-        reasons: dict[str, list[str]] = {}
-        for name, reason in self.why_not.items():
-            reasons.setdefault(reason, []).append(name)
-        for reason, names in reasons.items():
-            more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
-            yield f"{', '.join(names[:3])}{more}: {reason}"
+    why_not: Mapping[str, Mapping[str, Any]]
+    news: tuple[str, ...] = ()
 
 
 @record

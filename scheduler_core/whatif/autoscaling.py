@@ -15,8 +15,8 @@ from scheduler_core.fork import ZONE, Fork, Report
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.schema.tables import table_beside
-from scheduler_core.sim.controllers.cluster_autoscaler import PROVISION_NS
+from scheduler_core.sim.controllers.cluster_autoscaler import PROVISION_NS, groups_for
+from scheduler_core.sim.outlook import group_words, node_words
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import backlog
 from scheduler_core.whatif.fixes import counted, first_of, money, owner_words
@@ -25,9 +25,6 @@ from scheduler_core.whatif.scaling import NodeFate, ScalingRun, run_loops
 from scheduler_core.whatif.take_away import LANDS, PENDING, Followed, named_nodes
 from scheduler_core.whatif.workloads import waiting_pods
 
-_TABLE: Final = table_beside(__package__ or __name__, "autoscaling.yaml")
-_NODES: Final[Mapping[str, Sequence[str]]] = _TABLE["nodes"]
-_PODS: Final[Mapping[str, str]] = _TABLE["pods"]
 MOST_BOUND_PODS: Final = 500
 """Pending pods above which no bound is looked for."""
 MOST_BOUND_DECISIONS: Final = 400
@@ -72,7 +69,7 @@ def answer_autoscaling(simulation: Simulation, fork: Fork, question: PlanQuestio
         answer.tone = GOOD if set(asked) <= set(run.removed) else WARNING
     _tell_growth(answer, run, str(given.options.get("expander", DEFAULTS["expander"])))
     _tell_pods(answer, run, pending)
-    nodes = _told_nodes(run, given, simulation)
+    nodes = _told_nodes(run)
     if asked:
         for one in nodes:
             if one["node"] in asked:
@@ -193,7 +190,7 @@ def _tell_pods(answer: Answer, run: ScalingRun, pending: Sequence[Pod]) -> None:
                 WARNING, f"{first_of(keys)}: no group is asked.", _unasked(run, group.pods), count=len(keys)
             )
             continue
-        helps, others = _groups_for(asked[1], keys, asked[2], sizes)
+        helps, others = groups_for(asked[1], keys, asked[2], sizes)
         verb = "helps" if len(helps) == 1 else "help"
         text = (
             f"{first_of(keys)}: {', '.join(helps)} {verb}." if helps else f"{first_of(keys)}: no group helps."
@@ -217,29 +214,6 @@ def _unasked(run: ScalingRun, pods: Iterable[Pod]) -> str:
     )
 
 
-def _groups_for(
-    found: ScaleUp, keys: Sequence[str], sizes: Mapping[str, int], most: Mapping[str, int]
-) -> tuple[list[str], dict[str, list[str]]]:
-    """Groups that take the pods; why -> the groups that do not."""
-    helps: list[str] = []
-    others: dict[str, list[str]] = {}
-    for name in sorted(most):
-        verdicts = [said[key] for key in keys if key in (said := found.predicates.get(name, {}))]
-        skipped = [
-            found.remaining[key][1][name] for key in keys if name in found.remaining.get(key, ({}, {}))[1]
-        ]
-        if verdicts and verdicts[0] is None:
-            helps.append(name)
-        elif verdicts and verdicts[0] is not None:
-            others.setdefault(", ".join(verdicts[0].reasons), []).append(name)
-        elif skipped:
-            others.setdefault(skipped[0], []).append(name)
-        else:
-            full = sizes.get(name, 0) >= most[name]
-            others.setdefault("max node group size reached" if full else "not asked", []).append(name)
-    return helps, others
-
-
 def _told_groups(run: ScalingRun) -> list[dict[str, Any]]:
     return [
         {
@@ -257,26 +231,22 @@ def _told_groups(run: ScalingRun) -> list[dict[str, Any]]:
 # ---- nodes
 
 
-def _told_nodes(run: ScalingRun, given: Given, simulation: Simulation) -> list[dict[str, Any]]:
+def _told_nodes(run: ScalingRun) -> list[dict[str, Any]]:
     """A sentence for each node."""
-    least = {group.name: group.min_size for group in run.groups.machines}
     found = []
     for name, fate in sorted(run.fates.items()):
         goes = name in run.removed
-        if not given.options.get("scale-down-enabled", True):
-            fate.reason = "ScaleDownDisabled"
-        words = _gone_words(run, fate) if goes else _stays_words(run, fate, given, least)
-        text = f"It goes at {words}." if goes else f"It stays: {words}."
+        why: dict[str, Any] = {} if goes else fate.why or {"reason": "NotLookedAt"}
         found.append(
             {
                 "node": name,
                 "group": fate.group,
                 "goes": goes,
                 "isNew": name in run.added,
-                "reason": "" if goes else fate.reason or "NotLookedAt",
-                "podReason": "" if goes else fate.pod_reason,
+                "reason": why.get("reason", ""),
+                "podReason": why.get("podReason", ""),
                 "utilization": fate.used.get("utilization"),
-                "text": text,
+                "text": _gone_words(run, fate) if goes else node_words(why, run.began_ns),
             }
         )
     return found
@@ -292,24 +262,7 @@ def _gone_words(run: ScalingRun, fate: NodeFate) -> str:
         if pods
         else "no pod has to move"
     )
-    return f"{at(fate.gone_ns)}, not needed since {at(fate.since_ns)}; {moving}"
-
-
-def _stays_words(run: ScalingRun, fate: NodeFate, given: Given, least: Mapping[str, int]) -> str:
-    if fate.reason == "BlockedByPod":
-        return _PODS.get(fate.pod_reason, "{pod} keeps it").format(pod=fate.pod)
-    since = "" if fate.since_ns is None else format_duration(fate.since_ns - run.began_ns)
-    resource = str(fate.used.get("resource", ""))
-    flag = f"scale-down-{'gpu-' if '/' in resource else ''}utilization-threshold"
-    threshold = float(given.options.get(flag, DEFAULTS[flag]))
-    return _NODES[fate.reason or "NotLookedAt"][1].format(
-        share=f"{100 * float(fate.used.get('utilization', 0)):.0f}%",
-        resource=resource,
-        threshold=f"{100 * threshold:.0f}%",
-        group=fate.group,
-        least=least.get(fate.group, 0),
-        since=since,
-    )
+    return f"Goes at {at(fate.gone_ns)}: not needed since {at(fate.since_ns)}; {moving}."
 
 
 def _tell_nodes(answer: Answer, nodes: Sequence[Mapping[str, Any]]) -> None:
@@ -326,7 +279,7 @@ def _tell_nodes(answer: Answer, nodes: Sequence[Mapping[str, Any]]) -> None:
         elif goes:
             answer.line(GOOD, f"{first_of(names)} go.", str(some[0]["text"]), nodes=len(some))
         else:
-            why = _PODS.get(pod_reason, "").format(pod="a pod") if pod_reason else _NODES[reason][0]
+            why = group_words({"reason": reason, "podReason": pod_reason})
             answer.line(GOOD, f"{first_of(names)} stay: {why}.", pod_reason or reason, nodes=len(some))
 
 

@@ -37,6 +37,8 @@ class NodeFate:
 
     Attributes
     ----------
+    why : mapping
+        Why it is there (`sim.outlook`).
     since_ns : int or None
         Since when it is not needed without a break.
     gone_ns : int or None
@@ -46,9 +48,7 @@ class NodeFate:
     """
 
     group: str = ""
-    reason: str = ""
-    pod: str = ""
-    pod_reason: str = ""
+    why: dict[str, Any] = field(default_factory=dict)
     used: dict[str, Any] = field(default_factory=dict)
     since_ns: int | None = None
     gone_ns: int | None = None
@@ -157,17 +157,12 @@ class _Scaling:
     def _note_nodes(self, loop: Loop, now_ns: int) -> None:
         down, unneeded = loop.scale_down, set(loop.scale_down.unneeded)
         moves = {item["node"]: item["moves"] for item in down.simulations}
+        before = {name: fate.why for name, fate in self.run.fates.items() if fate.why}
+        why = self._program.node_reasons(loop, before)
         for name, fate in self.run.fates.items():
             fate.used = down.utilization.get(name, fate.used)
             fate.moves = moves.get(name, fate.moves)
-            found = down.unremovable.get(name)
-            if found is not None and found["reason"] != "RecentlyUnremovable":
-                fate.reason = found["reason"]
-                fate.pod, fate.pod_reason = found.get("pod", ""), found.get("podReason", "")
-            elif name in unneeded:
-                fate.reason = down.result if down.result == "ScaleDownInCooldown" else "NoRoomForMore"
-            elif found is None and down.candidates is not None and name not in down.candidates:
-                fate.reason = "NodeGroupMinSizeReached" if fate.group else "NotAutoscaled"
+            fate.why = why.get(name, fate.why)
             if name not in unneeded:
                 fate.since_ns = None
             elif fate.since_ns is None:

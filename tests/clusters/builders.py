@@ -133,3 +133,18 @@ def same_objects(left: Any, right: Any) -> bool:
         return json.dumps({"/".join(key): value for key, value in objects.items()}, sort_keys=True)
 
     return text(left) == text(right)
+
+
+def with_programs(*objects: dict[str, Any]) -> Cluster:
+    """Two nodes of a group that may have one to three; its autoscaler wants one a minute after it is idle."""
+    autoscaler = {
+        "options": {"scale-down-unneeded-time": "1m", "scale-down-delay-after-add": "30s"},
+        "nodeGroups": [{"name": "web", "minSize": 1, "maxSize": 3}],
+    }
+    annotations = {"playground.dev/cluster-autoscaler": json.dumps(autoscaler)}
+    system = {"name": "kube-system", "annotations": annotations}
+    nodes = [make_node(name) for name in ("n1", "n2")]
+    for node in nodes:
+        node["metadata"]["labels"] = {"pool": "web"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": system}
+    return make_cluster(*nodes, namespace, *objects, name="programs")

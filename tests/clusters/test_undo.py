@@ -32,6 +32,7 @@ from playground.clusters.models import (
     Change,
     Checkpoint,
     Cluster,
+    ControllerRecord,
     Cycle,
     Event,
     LogEntry,
@@ -113,6 +114,7 @@ def picture(cluster: Cluster) -> dict[str, Any]:
         Event,
         Cycle,
         QueueMove,
+        ControllerRecord,
         Run,
     )
     for model in models:

@@ -1,4 +1,4 @@
-"""The seven tools, asked by the SDK's own client over stdio, on a playground that runs."""
+"""The eight tools, asked by the SDK's own client over stdio, on a playground that runs."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def call(portal: BlockingPortal, client: Client) -> Call:
     return called
 
 
-def test_there_are_seven_tools_and_each_says_what_it_takes_and_answers(
+def test_there_are_eight_tools_and_each_says_what_it_takes_and_answers(
     portal: BlockingPortal, client: Client
 ) -> None:
     tools = portal.call(client.list_tools).tools
     assert [tool.name for tool in tools] == [
-        "create_cluster", "submit", "run", "why_pending", "fix", "plan", "share",
+        "create_cluster", "submit", "run", "why_pending", "fix", "plan", "controllers", "share",
     ]  # fmt: skip
     for tool in tools:
         assert tool.description
@@ -111,8 +111,17 @@ def test_a_plan_tells_what_a_budget_holds_up_and_a_share_has_a_link(call: Call, 
     assert call("plan", cluster=cluster, ask="headroom", workload="Pod shop/web")["verdict"].startswith(
         "7 more of "
     )
-    call("submit", cluster=cluster, yaml=pod("two"))
+    assert call("controllers", cluster=cluster)["state"] == "off"
+    settings = (
+        "metadata: {name: kube-system, annotations: {playground.dev/cluster-autoscaler: '--nodes=0:9:nodes'}}"
+    )
+    call(
+        "submit", cluster=cluster, yaml=f"{{apiVersion: v1, kind: Namespace, {settings}}}\n---\n" + pod("two")
+    )
     assert call("run", cluster=cluster)["bound"] == 2
+    call("run", cluster=cluster, until="20s")
+    said = call("controllers", cluster=cluster)
+    assert said["nodes"] and said["page"].endswith("/controllers/"), said
     shared = call("share", cluster=cluster, title="From an agent", redact=True, days=3)
     assert shared["page"] == f"{instance.server}/s/{shared['id']}/"
     assert instance.get(f"scenarios/{shared['id']}/")["digest"] == shared["digest"]

@@ -36,7 +36,7 @@ QUERIES = {
     f"{C}?node=node-3": 18,
     f"{C}?pick=default/train-2": 16,
     f"{C}?view=table": 13,
-    f"{C}pods/default/train-2/": 10,
+    f"{C}pods/default/train-2/": 11,
     f"{C}cycles/3/devices/": 11,
     f"{C}pods/": 5,
     f"{C}nodes/": 3,

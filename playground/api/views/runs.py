@@ -18,6 +18,7 @@ from playground.clusters.drive.extender_calls import calls_of_cycle
 from playground.clusters.drive.runs import cancel_run, decide_permit, request_run
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.foreign.following import live_gauges
+from playground.clusters.history.controllers import controller_run, controller_runs, controllers_now
 from playground.clusters.history.cycles import CycleSearch, cycle_explanation, cycles
 from playground.clusters.history.queue import queue_view
 from playground.clusters.history.redecide import request_trace
@@ -66,6 +67,30 @@ def queue_read(call: Call, cluster: Cluster) -> Any:
     """Every lane, each in its own order, as of the engine's last commit."""
     lanes = queue_view(cluster)
     return {lane: [shown("QueueItem", item) for item in items] for lane, items in lanes.items()}
+
+
+def controllers_read(call: Call, cluster: Cluster) -> Any:
+    """Which programs run beside the scheduler, whether they are at rest, and a sentence for each node by each of them.
+
+    They are turned on, changed and turned off by annotations of the namespace kube-system (PATCH of that object).
+    """
+    now = controllers_now(cluster)
+    nodes = [shown("NodeSentence", one) for one in now.outlook.nodes]
+    pods = [shown("PodSentence", one) for one in now.outlook.pods]
+    return shown("Controllers", now, programs=dict(now.settings), nodes=nodes, pods=pods)
+
+
+def controllers_runs(call: Call, cluster: Cluster) -> Any:
+    """Newest first. A run that did nothing for the same reasons as the one before is no record."""
+    limit = call.query("limit", 50)
+    asked = {"controller": call.query("controller", ""), "about": call.query("about", "")}
+    found = controller_runs(cluster, before=call.query("before"), limit=limit + 1, **asked)
+    return call.page(found, limit, lambda row: representations.controller_run(row, cluster), before="id")
+
+
+def controllers_run(call: Call, cluster: Cluster, number: int) -> Any:
+    """What it did, in order, and why it left the rest."""
+    return representations.controller_run(controller_run(cluster, number), cluster)
 
 
 def timeline_read(call: Call, cluster: Cluster) -> Any:

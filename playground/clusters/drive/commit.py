@@ -22,6 +22,7 @@ from playground.clusters.log.writer import LogWriter, ObjectKey, key_of, locked
 from playground.clusters.models import (
     Checkpoint,
     Cluster,
+    ControllerRecord,
     Cycle,
     EarlierCycle,
     Event,
@@ -39,7 +40,8 @@ from playground.engine.compressed import compress, to_json
 from playground.engine.entries import HEAD_ITEMS, CycleRecord
 from playground.engine.entries import QueueMove as Move
 from scheduler_core.scenario.bounds import DAY_NS, MAX_VIRTUAL_NS
-from scheduler_core.sim.changes import EventRecorded, ObjectDeleted, Outcome
+from scheduler_core.sim.changes import ControllerRun, EventRecorded, ObjectDeleted, Outcome
+from scheduler_core.sim.outlook import effect_of, mentioned
 from scheduler_core.version import ENGINE_VERSION
 
 _LOOKED_AT: Final = 200
@@ -181,6 +183,7 @@ def commit_batch(
         renew(lease)
         extender_calls.intend(cluster, result.calls)
         keep_moves(cluster, result.moves)
+        keep_runs(cluster, result.runs)
         _keep_queue(cluster, driven, result, lanes, written)
         if run is not None:
             _move_run(run, result, n_new, began_ns, now)
@@ -508,6 +511,30 @@ def keep_moves(cluster: Cluster, moves: Sequence[Move]) -> None:
     )
     if kept and cluster.engine_seq % TRIM_EVERY < len(kept):
         keep_newest(QueueMove.objects.filter(cluster=cluster), MOST_OF_A_CLUSTER)
+
+
+MOST_RUNS_OF_A_CLUSTER: Final = 2_000
+
+
+def keep_runs(cluster: Cluster, runs: Sequence[ControllerRun]) -> None:
+    """Store what controllers decided; the oldest of the cluster go when there are too many."""
+    kept = runs[-MOST_RUNS_OF_A_CLUSTER:]
+    ControllerRecord.objects.bulk_create(
+        ControllerRecord(
+            cluster=cluster,
+            ran_seq=cluster.engine_seq,
+            at_ns=run.at_ns,
+            controller=run.controller,
+            subject=run.subject,
+            effect=effect_of(run),
+            did=[[act.what, act.why, act.plugin, act.effect, act.facts] for act in run.did],
+            why_not=run.why_not,
+            mentions="\n".join(["", *mentioned(run), ""]),
+        )
+        for run in kept
+    )
+    if kept and cluster.engine_seq % TRIM_EVERY < len(kept):
+        keep_newest(ControllerRecord.objects.filter(cluster=cluster), MOST_RUNS_OF_A_CLUSTER)
 
 
 def _thinned(moves: list[Move], is_dispensable: Callable[[Move], bool]) -> list[Move]:

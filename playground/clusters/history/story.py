@@ -14,9 +14,19 @@ from playground.clusters.choices import CycleOutcome, DecisionKind, EntryKind, E
 from playground.clusters.errors import NotFound
 from playground.clusters.foreign.agreement import decisions_about
 from playground.clusters.foreign.words import why
+from playground.clusters.history.controllers import controller_runs, said_of
 from playground.clusters.history.queue import QueueItem, lanes_of
 from playground.clusters.memo import Memo
-from playground.clusters.models import Cluster, Cycle, Event, ForeignDecision, LogEntry, Pod, QueueMove
+from playground.clusters.models import (
+    Cluster,
+    ControllerRecord,
+    Cycle,
+    Event,
+    ForeignDecision,
+    LogEntry,
+    Pod,
+    QueueMove,
+)
 from playground.engine.entries import Lane
 from playground.engine.entries import QueueMove as Move
 from scheduler_core.schema.tables import table_beside
@@ -38,6 +48,8 @@ class PodTraces:
     entries: list[LogEntry]
     moves: list[QueueMove] = field(default_factory=list)
     decisions: list[ForeignDecision] = field(default_factory=list)
+    runs: list[ControllerRecord] = field(default_factory=list)
+    began_ns: int = 0
 
 
 def find_pod(cluster: Cluster, namespace: str, name: str) -> Pod | None:
@@ -46,7 +58,7 @@ def find_pod(cluster: Cluster, namespace: str, name: str) -> Pod | None:
 
 
 def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
-    """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: six queries."""
+    """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: seven queries."""
     pod = find_pod(cluster, namespace, name)
     cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name).defer("trace")
     events = Event.objects.filter(
@@ -68,6 +80,8 @@ def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
         entries=found,
         decisions=decisions_about(cluster, namespace, name),
         moves=[*moves.order_by("-id")[:STORY_LIMIT]][::-1],
+        runs=controller_runs(cluster, about=f"Pod {namespace}/{name}", limit=STORY_LIMIT)[::-1],
+        began_ns=cluster.start_ns,
     )
 
 
@@ -99,7 +113,7 @@ class StoryStep:
     Attributes
     ----------
     what
-        ``written``, ``deleted``, ``move``, ``cycle``, ``event`` or ``decision`` (of another scheduler).
+        ``written``, ``deleted``, ``move``, ``cycle``, ``event``, ``decision`` (of another scheduler) or ``controller``.
     cycle, outcome
         Of an attempt.
     asked, hint, why
@@ -143,7 +157,7 @@ _REJECTED_BY_NONE = (
 
 
 def pod_story(cluster: Cluster, namespace: str, name: str) -> PodStory:
-    """The story of a pod, there or gone. Eight queries.
+    """The story of a pod, there or gone. Nine queries.
 
     Raises
     ------
@@ -180,6 +194,7 @@ def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[StorySte
         for event in story.events
         if event.reason not in _TOLD_BY_CYCLES
     ]
+    entries += [(run.ran_seq, step) for run in story.runs for step in _run(run, story)]
     entries.sort(key=lambda item: item[0])
     stretches: list[tuple[list[StoryStep], list[StoryStep]]] = [([], []) for _ in range(len(inputs) + 1)]
     seqs = [seq for seq, _ in inputs]
@@ -197,13 +212,13 @@ def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[StorySte
 
 
 def _woven(turns: Sequence[StoryStep], written: Sequence[StoryStep]) -> list[StoryStep]:
-    """Moves and attempts, and what was written meanwhile, both in order: one list by virtual time.
+    """Moves and attempts in order, and what was written and decided by controllers meanwhile: one list by virtual time.
 
     At one moment a pod is created before its first turn, and what an attempt wrote follows it.
     """
     steps: list[StoryStep] = []
     place = 0
-    for step in written:
+    for step in sorted(written, key=lambda one: one.at_ns):
         while place < len(turns) and turns[place].at_ns < step.at_ns:
             steps.append(turns[place])
             place += 1
@@ -313,6 +328,14 @@ def _move(move: QueueMove, *, started_anew: bool, ended: str) -> StoryStep:
         why=move.reason,
         stayed_ns=0,
     )
+
+
+def _run(record: ControllerRecord, story: PodTraces) -> Iterator[StoryStep]:
+    """What a controller did with the pod, or why it left it."""
+    by = record.controller.rpartition("/")[2].replace("-", " ")
+    words = "; ".join(said_of(record, f"Pod {story.namespace}/{story.name}", story.began_ns))
+    if words:
+        yield StoryStep(record.at_ns, "controller", f"Seen by the {by}", words)
 
 
 def _event(event: Event) -> StoryStep:

@@ -27,6 +27,7 @@ from playground.clusters.log.writer import LogWriter, ObjectKey, check_not_follo
 from playground.clusters.models import (
     Change,
     Cluster,
+    ControllerRecord,
     Cycle,
     EarlierCycle,
     Event,
@@ -121,6 +122,7 @@ def _undo(row: Cluster, change: Change) -> Undone:
     Event.objects.filter(cluster=row, resource_version__gte=change.seq).delete()
     ForeignDecision.objects.filter(cluster=row, seq__gte=change.seq).delete()
     QueueMove.objects.filter(cluster=row, id__gt=before["move"]).delete()
+    ControllerRecord.objects.filter(cluster=row, ran_seq__gte=change.seq).delete()
     row.checkpoints.filter(engine_seq__gt=before["engine_seq"]).delete()
     _take_back_row(row, change)
     _restore(row, [key for key in touched if key[0] == DEFINITION], change.seq)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from playground.clusters.board.nodes import node_uses, pods_on
+from playground.clusters.history.controllers import controller_runs, said_of
 from playground.clusters.history.cycles import last_cycle_of, placed_by
 from playground.clusters.history.queue import LANE_TITLES, Groups, PendingGroup, QueueItem
 from playground.clusters.history.story import find_pod
@@ -162,6 +163,10 @@ def reserved_nodes(lanes: Lanes) -> dict[str, str]:
     return {item.pod: item.node for lane in ("permit", "binding") for item in lanes[lane] if item.node}
 
 
+RUNS_SHOWN = 5
+"""Runs of controllers about a selected node."""
+
+
 def inspect(cluster: Cluster, scale: PriorityScale, selected: str, lanes: Lanes) -> View | None:
     """Open up what is selected; None when nothing is, or it is gone.
 
@@ -189,6 +194,11 @@ def _node(cluster: Cluster, scale: PriorityScale, name: str, lanes: Lanes) -> Vi
         "use": use,
         "labels": sorted(use.labels.items()),
         "reserved": f"{len(held)} reserved with {amount}" if held else "",
+        "controllers": [
+            (record.at_ns, record.controller.rpartition("/")[2], words)
+            for record in controller_runs(cluster, about=f"Node {name}", limit=RUNS_SHOWN)
+            if (words := "; ".join(said_of(record, f"Node {name}", cluster.start_ns)))
+        ],
         "pods": [
             {
                 "pod": pod,

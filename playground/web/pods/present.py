@@ -28,6 +28,7 @@ _CSS: Final[Mapping[str, str]] = {
     "Terminating": "k-u",
     "cycle": "k-cyc",
     "event": "k-ev",
+    "controller": "k-ev",
     "deleted": "k-u",
 }
 _CSS_OF_DECISION: Final[Mapping[str, str]] = {"bind": "k-b", "preempt": "k-p"}

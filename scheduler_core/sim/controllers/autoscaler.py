@@ -236,7 +236,10 @@ class AutoscalerController(Controller):
         except (InvalidObject, QuantityError, fields.SelectorError) as error:
             self.warn(stored.manifest, "InvalidSpec", str(error))
         look.write_status()
-        said = {str(item["type"]): str(item["message"]) for item in look.status.get("conditions") or ()}
+        said = {
+            str(item["type"]): {"reason": str(item["reason"]), "text": str(item["message"])}
+            for item in look.status.get("conditions") or ()
+        }
         self.ran(look.did, {} if look.did else said, f"{KIND} {key[0]}/{key[1]}")
 
 
@@ -309,7 +312,8 @@ class _Look:
             return
         self.world.scale(target, desired, "scaled by its autoscaler")
         scaled = Mention(kind, f"{self.namespace}/{name}")
-        self.did.append(Act(("scales ", scaled, f" from {current} to {desired}"), why=reason))
+        facts = {"group": str(scaled), "delta": desired - current}
+        self.did.append(Act(("scales ", scaled, f" from {current} to {desired}"), why=reason, facts=facts))
         self._condition(
             "AbleToScale", True, "SucceededRescale",
             f"the HPA controller was able to update the target scale to {desired}",

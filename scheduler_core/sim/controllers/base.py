@@ -382,7 +382,7 @@ class Controller:
         self.world = context.world
         self.timers = context.timers
         self.pods = context.pods
-        self.reasons: dict[str, Mapping[str, str]] = {}
+        self.reasons: dict[str, Mapping[str, Mapping[str, Any]]] = {}
         """Subject -> why its last run did no more."""
         self._to_sync: dict[Any, None] = {}
         """Keys of the objects to look at, in order of notice."""
@@ -406,17 +406,24 @@ class Controller:
     def sync_key(self, key: Any) -> None:
         """Bring one object that was noticed in order."""
 
-    def ran(self, did: Iterable[Act], why_not: Mapping[str, str], subject: str = "") -> None:
-        """Record a run; one that does nothing for the same reasons as the last one is not news."""
-        found = ControllerRun(
-            self.world.clock.now_ns, self.component, subject, tuple(did), dict(sorted(why_not.items()))
-        )
-        if not found.did and self.reasons.get(subject) == found.why_not:
+    def ran(self, did: Iterable[Act], why_not: Mapping[str, Mapping[str, Any]], subject: str = "") -> None:
+        """Record a run; one that does nothing for the same reasons as the last one is not news.
+
+        Parameters
+        ----------
+        why_not : mapping of str to mapping
+            As `ControllerRun` has it, and JSON-able: it outlasts a checkpoint.
+        """
+        before, now = self.reasons.get(subject), dict(sorted(why_not.items()))
+        acts = tuple(did)
+        if not acts and before == now:
             return
-        self.reasons[subject] = found.why_not
-        self.context.n_acts += bool(found.did)
+        news = tuple(name for name, facts in now.items() if (before or {}).get(name) != facts)
+        self.reasons[subject] = now
+        self.context.n_acts += bool(acts)
         if len(self.context.runs) < MAX_RUNS:
-            self.context.runs.append(found)
+            clock = self.world.clock
+            self.context.runs.append(ControllerRun(clock.now_ns, self.component, subject, acts, now, news))
 
     def tell(
         self, about: Mapping[str, Any], reason: str, message: str, *, action: str = "", type_: str = "Normal"

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
 from scheduler_core.autoscaler.cluster import LiveCluster
-from scheduler_core.autoscaler.cluster_state import DEFAULTS, MachineGroup
+from scheduler_core.autoscaler.cluster_state import DEFAULTS, Flags, MachineGroup
+from scheduler_core.autoscaler.estimate import equal_pods
 from scheduler_core.autoscaler.groups import Groups, groups_of, new_node, priced
 from scheduler_core.autoscaler.loop import Autoscaler, Loop
 from scheduler_core.autoscaler.pasted import PRIORITIES, Given
-from scheduler_core.autoscaler.scale_up import NOT_TRIGGERED
+from scheduler_core.autoscaler.scale_up import NOT_TRIGGERED, ScaleUp
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import InvalidObject
+from scheduler_core.fork import INSTANCE_TYPE
 from scheduler_core.objects.duration import parse_duration_ns
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.meta import object_of
@@ -59,6 +61,42 @@ WAITS: Final = (
     "unremovable-node-recheck-timeout",
 )
 """Flags after whose time a loop may decide otherwise although nothing else has changed."""
+
+
+MOST_NAMED: Final = 200
+"""Pods that a record of a scale-up names."""
+AT_MOST: Final = "max node group size reached"
+
+
+def groups_for(
+    found: ScaleUp, keys: Sequence[str], sizes: Mapping[str, int], most: Mapping[str, int]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Groups that take pods that are alike; why -> the groups that do not.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        All of them, or those of which `found` says why they are left.
+    sizes, most : mapping of str to int
+        Group -> its size now, and at most.
+    """
+    helps: list[str] = []
+    others: dict[str, list[str]] = {}
+    for name in sorted(most):
+        verdicts = [said[key] for key in keys if key in (said := found.predicates.get(name, {}))]
+        rejected, skipped = next((found.remaining[key] for key in keys if key in found.remaining), ({}, {}))
+        if verdicts and verdicts[0] is None:
+            helps.append(name)
+        elif verdicts and verdicts[0] is not None:
+            others.setdefault(", ".join(verdicts[0].reasons), []).append(name)
+        elif name in rejected:
+            others.setdefault(", ".join(rejected[name]), []).append(name)
+        elif name in skipped:
+            others.setdefault(skipped[name], []).append(name)
+        else:
+            full = sizes.get(name, 0) >= most[name]
+            others.setdefault(AT_MOST if full else "not asked", []).append(name)
+    return helps, others
 
 
 class _Hands(LiveCluster):
@@ -210,6 +248,7 @@ class ClusterAutoscaler(ClusterProgram):
         self.timers.add(self.world.clock.now_ns, LOOPS)
 
     def _build(self, given: Given, prices: PriceList, groups: Groups, more: Iterable[Document]) -> None:
+        self.given, self._prices = given, prices
         options = {**DEFAULTS, **given.options}
         self.interval_ns = parse_duration_ns(str(options["scan-interval"]))
         self.waits_ns = sorted(parse_duration_ns(str(options[flag])) for flag in WAITS)
@@ -296,41 +335,144 @@ class ClusterAutoscaler(ClusterProgram):
                 return name
 
     def _record(self, loop: Loop, log: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
-        did, before = list[Act](), self.reasons.get("", {})
-        why_not = {
-            f"Node {name}": " ".join(filter(None, (one["reason"], one.get("podReason"), one.get("pod"))))
-            for name, one in loop.scale_down.unremovable.items()
-            if one["reason"] != "RecentlyUnremovable"
-        }
-        for name, one in loop.scale_down.unremovable.items():
-            if one["reason"] == "RecentlyUnremovable" and f"Node {name}" in before:
-                why_not[f"Node {name}"] = before[f"Node {name}"]
+        before = self.reasons.get("", {})
+        nodes = self.node_reasons(loop, {name.partition(" ")[2]: one for name, one in before.items()})
+        why_not: dict[str, Mapping[str, Any]] = {f"Node {name}": one for name, one in nodes.items()}
+        for key, one in self._pod_reasons(loop).items():
+            stored = self.world.pod(*key.split("/", 1))
+            if stored is not None and not stored.node_name:
+                why_not[f"Pod {key}"] = one
         for event in loop.events:
             kind, key, type_, reason, message = event
             if kind == "ConfigMap":  # the cluster has none: its settings hold the priorities
                 continue
             if reason == NOT_TRIGGERED:
-                why_not[f"Pod {key}"] = message
-                if before.get(f"Pod {key}") == message:
+                told = why_not.setdefault(f"Pod {key}", {})
+                why_not[f"Pod {key}"] = {**told, "reason": reason, "text": message}
+                if before.get(f"Pod {key}", {}).get("text") == message:
                     continue
             namespace, _, name = key.rpartition("/")
-            stored = self.world.get(kind, namespace, name)
-            about = stored.manifest if stored is not None else {"kind": kind, "metadata": {"name": name}}
+            found = self.world.get(kind, namespace, name)
+            about = found.manifest if found is not None else {"kind": kind, "metadata": {"name": name}}
             self.tell(about, reason, message, type_=type_)
+        self.ran(self._acts(loop, log), why_not)
+
+    def _acts(self, loop: Loop, log: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Act]:
         for _, entry in log:
             if "resize" in entry:
-                did.append(Act((f"{entry['resize']} is resized by {entry['delta']:+}",)))
+                group, delta = entry["resize"], entry["delta"]
+                ups = (one for one in loop.scale_ups if any(grown.group == group for grown in one.resizes))
+                what = (f"{group} is resized by {delta:+}",)
+                facts = {"group": group, "delta": delta, **self._options(next(ups, None))}
+                yield Act(what, effect="acts" if delta > 0 else "takes", facts=facts)
             elif "evict" in entry:
-                did.append(Act(("evicts ", Mention("Pod", entry["evict"]))))
+                yield Act(("evicts ", Mention("Pod", entry["evict"])), effect="takes")
             elif "evictRefused" in entry:
-                did.append(Act(("may not evict ", Mention("Pod", entry["evictRefused"]), " now")))
+                yield Act(("may not evict ", Mention("Pod", entry["evictRefused"]), " now"), effect="looks")
             elif "deleteNode" in entry:
                 node = Mention("Node", entry["deleteNode"])
-                did.append(Act(("removes ", node, f" of {entry['group']}")))
+                removed = ("removes ", node, f" of {entry['group']}")
+                yield Act(removed, effect="takes", facts={"group": entry["group"], "delta": -1})
         for one in loop.scale_down.deleting:
             used = f", {100 * one['utilization']:.0f}% used"
-            did.append(Act(("begins to remove ", Mention("Node", one["node"]), used)))
-        self.ran(did, why_not)
+            yield Act(("begins to remove ", Mention("Node", one["node"]), used), effect="takes")
+
+    def _options(self, found: ScaleUp | None) -> dict[str, Any]:
+        """The groups that could grow, and by which expander one was chosen; JSON-able."""
+        if found is None or found.choice is None:
+            return {}
+        assert self.groups is not None
+        machines = {one.name: one for one in self.groups.machines}
+        options = []
+        for option in found.options:
+            labels = (machines[option.group].template.get("metadata") or {}).get("labels") or {}
+            price = self._prices.price_of(labels)
+            options.append({
+                "group": option.group, "type": labels.get(INSTANCE_TYPE, ""), "nodes": option.n_nodes,
+                "pods": len(option.pods), "price": None if price is None else price * option.n_nodes,
+            })  # fmt: skip
+        return {
+            "pods": [pod.key for pod in found.triggered[:MOST_NAMED]],
+            "expander": str(self.given.options.get("expander", DEFAULTS["expander"])),
+            "options": options,
+            "filters": [[name, list(left)] for name, left in found.choice.filters],
+            "refused": {group: why for group, why in self._refusals(found).items() if why},
+        }
+
+    def _refusals(self, found: ScaleUp) -> dict[str, str]:
+        """Group -> why it takes none of the pods of a scale-up; empty where it takes some."""
+        assert self.groups is not None
+        why: dict[str, str] = {}
+        for machine in self.groups.machines:
+            verdicts = list(found.predicates.get(machine.name, {}).values())
+            if any(one is None for one in verdicts):
+                why[machine.name] = ""
+            elif verdicts:
+                texts = dict.fromkeys(text for one in verdicts if one is not None for text in one.reasons)
+                why[machine.name] = ", ".join(texts)
+            else:
+                why[machine.name] = AT_MOST if machine.target_size >= machine.max_size else "not asked"
+        return why
+
+    def _pod_reasons(self, loop: Loop) -> dict[str, dict[str, Any]]:
+        """Pending pod -> groups that help, and what keeps the others from it."""
+        assert self.groups is not None
+        most = {one.name: one.max_size for one in self.groups.machines}
+        found: dict[str, dict[str, Any]] = {}
+        for up in loop.scale_ups:
+            for alike in equal_pods([*up.awaiting, *up.triggered]):
+                keys = [pod.key for pod in alike.pods]
+                helps, others = groups_for(up, keys, loop.target_sizes, most)
+                reason = "TriggeredScaleUp" if alike.pods[0] in up.triggered else "AwaitsNode"
+                one = {"reason": reason, "helps": helps, "refused": others}
+                found |= dict.fromkeys(keys, one)
+            for key in up.remaining:
+                helps, others = groups_for(up, [key], loop.target_sizes, most)
+                found[key] = {"reason": NOT_TRIGGERED, "helps": helps, "refused": others}
+        return found
+
+    def node_reasons(self, loop: Loop, before: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Why each node is there after a loop.
+
+        Parameters
+        ----------
+        before : mapping of str to mapping
+            What this said after the loop before, by node: a node that was judged then is not judged each time.
+        """
+        assert self.groups is not None
+        down, flags = loop.scale_down, Flags(self.given.options, self.autoscaler.groups)
+        unneeded, now_ns, group_of = set(down.unneeded), self.world.clock.now_ns, self.hands.group_of
+        found: dict[str, dict[str, Any]] = {}
+        for stored in self.world.all("Node"):
+            name = stored.typed.name
+            group, last = group_of.get(name, ""), dict(before.get(name, {}))
+            said = down.unremovable.get(name)
+            if not flags("scale-down-enabled"):
+                one: dict[str, Any] = {"reason": "ScaleDownDisabled"}
+            elif said is not None and said["reason"] != "RecentlyUnremovable":
+                one = dict(said)
+            elif name in unneeded:
+                one = {"reason": down.result if down.result == "ScaleDownInCooldown" else "NoRoomForMore"}
+            elif said is None and down.candidates is not None and name not in down.candidates:
+                one = {"reason": "NodeGroupMinSizeReached" if group else "NotAutoscaled"}
+            else:
+                one = last or {"reason": "NotLookedAt"}
+            if one["reason"] == "NotUnderutilized" and name in down.utilization:
+                used = down.utilization[name]
+                flag = f"scale-down-{'gpu-' if '/' in str(used['resource']) else ''}utilization-threshold"
+                one |= {"resource": str(used["resource"]), "share": f"{100 * used['utilization']:.0f}"}
+                one["threshold"] = f"{100 * float(flags(flag, group)):.0f}"
+            if group:
+                one |= {"group": group, "least": self.autoscaler.groups[group].min_size}
+            one.pop("leavesNs", None)
+            if name not in unneeded:
+                one.pop("sinceNs", None)
+            else:
+                one["sinceNs"] = last.get("sinceNs", now_ns)
+                if one["reason"] == "NotUnneededLongEnough":
+                    one["leavesNs"] = one["sinceNs"] + flags.ns("scale-down-unneeded-time", group)
+            found[name] = one
+        return found
 
     # ---- checkpoints
 

@@ -5,6 +5,8 @@ Source: pkg/descheduler/descheduler.go, pkg/descheduler/evictions/evictions.go, 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Any, ClassVar, Final
 
@@ -66,10 +68,11 @@ class Descheduler(ClusterProgram):
                 parsed=self._parsed,
             )
         except (PolicyError, StartError) as error:
-            self.ran((), {"policy": str(error)})
+            self.ran((), {"policy": {"text": str(error)}})
             return
+        pods = {stored.typed.key: stored.typed.node_name for stored in self.world.all("Pod")}
         did = self._evict(cycle, self._settings)
-        self.ran(did, _reasons(cycle))
+        self.ran(did, _reasons(cycle, did, pods))
         if not did and not cycle.goes_by_time:
             self._rested_on = objects
 
@@ -89,7 +92,8 @@ class Descheduler(ClusterProgram):
                 continue
             words = "would evict" if is_dry else "evicts"
             what = (f"{words} ", Mention("Pod", pod.key), " from ", Mention("Node", pod.node_name))
-            did.append(Act(what, plugin=eviction["plugin"]))
+            effect = "looks" if is_dry else "takes"
+            did.append(Act(what, plugin=eviction["plugin"], effect=effect))
             if is_dry:
                 continue
             note = f"pod eviction from {pod.node_name} node by {self.component}"
@@ -105,20 +109,51 @@ class Descheduler(ClusterProgram):
         return {**super().state(), **({"started": True} if self._settings is not None else {})}
 
 
-def _reasons(cycle: DeschedulerCycle) -> dict[str, str]:
-    """Why pods stay: what protects them, or what refused the eviction; and of plugins that evict none."""
+def _reasons(
+    cycle: DeschedulerCycle, did: Sequence[Act], node_of: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Why pods stay: what protects them, or what refused the eviction; of plugins that evict none; of each node."""
     if cycle.evictions is None:
-        return {"nodes": f"two ready nodes are needed, and there are {len(cycle.nodes)}"}
-    found: dict[str, str] = {}
+        return {"nodes": {"text": f"two ready nodes are needed, and there are {len(cycle.nodes)}"}}
+    found: dict[str, dict[str, Any]] = {}
     for verdicts in cycle.evictability.values():
         for verdict in verdicts:
             text = "; ".join(verdict.get("checks") or ()) or verdict.get("text", "")
             if text:
-                found[f"Pod {verdict['pod']}"] = text
+                found[f"Pod {verdict['pod']}"] = {"text": text}
     for _, run in cycle.runs:
         for failure in run.failed:
-            found[f"Pod {failure['pod']}"] = failure["error"]
+            found[f"Pod {failure['pod']}"] = {"text": failure["error"]}
         notes = [*run.messages, *([run.error] if run.error else [])]
         if notes and not run.evicted:
-            found[run.plugin] = "; ".join(dict.fromkeys(notes))
+            found[run.plugin] = {"text": "; ".join(dict.fromkeys(notes))}
+    return found | _of_nodes(cycle, did, node_of, found)
+
+
+def _of_nodes(
+    cycle: DeschedulerCycle,
+    did: Sequence[Act],
+    node_of: Mapping[str, str],
+    reasons: Mapping[str, Mapping[str, Any]],
+) -> dict[str, dict[str, Any]]:
+    """Of each node how many pods left it by which plugins, or what keeps the most of them."""
+    left: dict[str, list[Act]] = {}
+    for act in did:
+        left.setdefault(act.about[-1].key, []).append(act)
+    pods: dict[str, list[str]] = {}
+    for key, node in node_of.items():
+        pods.setdefault(node, []).append(key)
+    found: dict[str, dict[str, Any]] = {}
+    for node in cycle.nodes:
+        acts = left.get(node, ())
+        if acts:
+            plugins = ", ".join(dict.fromkeys(act.plugin for act in acts))
+            reason = "Evicted" if acts[0].effect == "takes" else "WouldEvict"
+            found[f"Node {node}"] = {"reason": reason, "n": len(acts), "plugin": plugins}
+            continue
+        here = pods.get(node, ())
+        kept = Counter(reasons[f"Pod {key}"]["text"] for key in here if f"Pod {key}" in reasons)
+        why = "; ".join(f"{number} of them: {text}" for text, number in kept.most_common(1))
+        why = f"; {why}" if why else ""
+        found[f"Node {node}"] = {"reason": "NothingEvicted", "n": len(here), "why": why}
     return found

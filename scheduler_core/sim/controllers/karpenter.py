@@ -219,11 +219,13 @@ class Karpenter(ClusterProgram):
         for name in result.on_nodes.values():
             self._nominated[name] = now_ns + NOMINATION_NS
         self._nominated = {name: at_ns for name, at_ns in self._nominated.items() if at_ns > now_ns}
-        why_not = {f"Pod {key}": why for key, why in result.refused.items()}
+        why_not: dict[str, Mapping[str, Any]] = {
+            f"Pod {key}": {"text": why} for key, why in result.refused.items()
+        }
         before = self.reasons.get("", {})
         for pod in view.pending:
             why = result.refused.get(pod.key)
-            if why and before.get(f"Pod {pod.key}") != why:
+            if why and before.get(f"Pod {pod.key}") != {"text": why}:
                 self.warn(pod.manifest, "FailedScheduling", f"Failed to schedule pod, {why}")
         candidates, stays = self._candidates(view, now_ns)
         if not self._proposed:
@@ -239,9 +241,9 @@ class Karpenter(ClusterProgram):
                 self._proposed = {"reason": command.reason, "nodes": [*command.nodes]}
                 self.timers.add(now_ns + VALIDATION_NS, VALIDATES)
         else:
-            judged_before = {one.name: before.get(f"Node {one.name}", "") for one in candidates}
-            stays |= {name: why for name, why in judged_before.items() if why}
-        why_not |= {f"Node {name}": why for name, why in stays.items()}
+            judged_before = {one.name: before.get(f"Node {one.name}") for one in candidates}
+            stays |= {name: str(why["text"]) for name, why in judged_before.items() if why}
+        why_not |= {f"Node {name}": {"text": why} for name, why in stays.items()}
         self._seen = self.world.changes
         self.ran(did, why_not)
 
@@ -269,7 +271,7 @@ class Karpenter(ClusterProgram):
             after = [*self._launching][-1]
         for name in command.nodes:
             node = view.nodes[name]
-            did.append(Act(("disrupts ", Mention("Node", name)), why=command.reason))
+            did.append(Act(("disrupts ", Mention("Node", name)), why=command.reason, effect="takes"))
             self.tell(node.manifest, "DisruptionTerminating", f"Disrupting Node: {command.reason}")
             spec = node.manifest.get("spec") or {}
             taints = [*(spec.get("taints") or ()), DISRUPTED]
@@ -288,7 +290,12 @@ class Karpenter(ClusterProgram):
         self._launching[name] = one.manifest(name)
         self.timers.add(self.world.clock.now_ns + LAUNCH_NS, LAUNCHES, name)
         place = f" in {one.zone}" if one.zone else ""
-        return Act((f"launches {one.type}{place} of NodePool {one.pool.name}",), why=why)
+        facts = {"group": one.pool.name, "delta": 1}
+        return Act((f"launches {one.type}{place} of NodePool {one.pool.name}",), why=why, facts=facts)
+
+    def _pool_of(self, name: str) -> str:
+        node = self.world.node(name)
+        return "" if node is None else node.labels.get(POOL, "")
 
     def _register(self, name: str) -> None:
         manifest = self._launching.pop(name, None)
@@ -326,14 +333,16 @@ class Karpenter(ClusterProgram):
                     budget.left -= 1
                 self.tell(pod.manifest, "Evicted", "Evicted pod")
                 delete_pod(world, pod, None, BY_KARPENTER)
-                did.append(Act(("evicts ", Mention("Pod", pod.key), " from ", Mention("Node", name))))
+                what = ("evicts ", Mention("Pod", pod.key), " from ", Mention("Node", name))
+                did.append(Act(what, effect="takes"))
             if all(world.live(pod) is None for pod in left):
                 for pod in pods[name]:
                     if world.live(pod) is not None:
                         remove_pod(world, pod, "its node was removed")
+                facts = {"group": self._pool_of(name), "delta": -1}
                 world.remove("Node", "", name, "removed by Karpenter")
                 del self._going[name]
-                did.append(Act(("removes ", Mention("Node", name))))
+                did.append(Act(("removes ", Mention("Node", name)), effect="takes", facts=facts))
         if self._going:
             self.timers.add(now_ns + INTERVAL_NS, DRAINS)
         self.ran(did, self.reasons.get("", {}))

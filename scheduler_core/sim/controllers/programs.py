@@ -223,7 +223,7 @@ class ClusterProgram(Controller):
 
     def refused(self, error: InvalidObject) -> None:
         """Say that the settings cannot be used."""
-        self.ran((), {"settings": str(error)})
+        self.ran((), {"settings": {"text": str(error)}})
         stored = self.world.get("Namespace", "", NAMESPACE)
         if stored is not None:
             self.warn(stored.manifest, "InvalidSettings", str(error))

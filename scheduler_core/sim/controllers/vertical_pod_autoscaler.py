@@ -79,7 +79,7 @@ class VerticalPodAutoscaler(ClusterProgram):
         used = use_of(
             [stored.manifest for stored in self.world.all("Pod")], self._find, self.world.clock.now_ns
         )
-        did, why_not = list[Act](), dict[str, str]()
+        did, why_not = list[Act](), dict[str, dict[str, str]]()
         budgets = [EvictionBudget(stored.manifest) for stored in self.world.all("PodDisruptionBudget")]
         for target in settings.targets:
             name, own = _name(target), pods.get(target.workload, [])
@@ -87,7 +87,8 @@ class VerticalPodAutoscaler(ClusterProgram):
             if own:
                 self._recommended[name] = _recommended(target, own, used, settings.margin)
             if wanted is None:
-                why_not[name] = "nothing is recommended yet" if own else "it has no running pods"
+                text = "nothing is recommended yet" if own else "it has no running pods"
+                why_not[name] = {"text": text}
                 continue
             n_evicted = 0
             for pod in own:
@@ -98,7 +99,7 @@ class VerticalPodAutoscaler(ClusterProgram):
                 if target.mode != RECREATE and not refused:
                     did.append(self._resize(pod, changed))
                 elif why := self._held(pod, own, n_evicted, budgets):
-                    why_not[f"Pod {pod.key}"] = why
+                    why_not[f"Pod {pod.key}"] = {"text": why}
                 else:
                     n_evicted += 1
                     did.append(self._evict(pod, changed, budgets))

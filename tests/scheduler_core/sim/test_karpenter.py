@@ -12,6 +12,7 @@ from scheduler_core.descheduler.settings import schedule_from
 from scheduler_core.errors import InvalidObject
 from scheduler_core.karpenter.node_pools import DisruptionBudget, read_node_pools
 from scheduler_core.sim.changes import ControllerRun, WriteObject
+from scheduler_core.sim.outlook import run_lines
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.acting import SECOND_NS, deployment
 from tests.scheduler_core.sim.test_programs import acts, cluster, kube_system, machine, reasons, runs
@@ -160,7 +161,7 @@ def test_it_goes_on_from_a_checkpoint_as_if_nothing_had_been() -> None:
             found += runs(simulation, step_s)
             if cut:
                 simulation = Simulation.restore(json.loads(json.dumps(simulation.checkpoint())))
-        return [f"{run.at_ns} {line}" for run in found for line in run.lines()]
+        return [f"{run.at_ns} {line}" for run in found for line in run_lines(run)]
 
     kept = lines(20, cut=False)
     assert lines(20, cut=True) == kept and "removes Node general-new-1" in " ".join(kept)

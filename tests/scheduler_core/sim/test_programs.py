@@ -127,7 +127,8 @@ def acts(found: list[ControllerRun]) -> list[tuple[float, str]]:
 
 
 def reasons(found: list[ControllerRun]) -> dict[str, str]:
-    return {name: why for run in found for name, why in run.why_not.items()}
+    told = {name: why for run in found for name, why in run.why_not.items()}
+    return {name: why.get("reason") or why["text"] for name, why in told.items()}
 
 
 def test_nodes_come_a_minute_after_they_were_asked_for_and_go_when_they_are_not_needed() -> None:
@@ -158,7 +159,7 @@ def test_nodes_come_a_minute_after_they_were_asked_for_and_go_when_they_are_not_
 
 def test_what_changes_is_listed_again_and_a_program_without_its_annotation_ends() -> None:
     simulation = cluster(machine("a"), kube_system(cluster_autoscaler=LOOPS % WEB))
-    assert reasons(runs(simulation, 30)) == {}
+    assert reasons(runs(simulation, 30)) == {"Node a": "NodeGroupMinSizeReached"}
     simulation.submit(WriteObject(deployment("web", replicas=1, cpu="3")))
     simulation.run_until_idle()
     simulation.submit(machine("b"))
@@ -260,7 +261,7 @@ def test_an_autoscaler_of_pods_says_what_it_did_and_why_it_does_nothing() -> Non
     [scaled] = [line for _, line in acts(found)]
     assert scaled.startswith("scales Deployment default/web from 1 to 3: cpu resource utilization")
     assert found[-1].subject == "HorizontalPodAutoscaler default/web"
-    assert found[-1].why_not["AbleToScale"] == "recommended size matches current size"
+    assert found[-1].why_not["AbleToScale"]["text"] == "recommended size matches current size"
 
 
 @pytest.mark.parametrize(

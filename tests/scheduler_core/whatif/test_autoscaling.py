@@ -134,19 +134,19 @@ def test_every_node_says_why_it_stays_or_goes() -> None:
     answer = asked(simulation, [group("web", 1, 9)])
     assert answer["verdict"] == "The autoscaler removes 2 nodes in 10m50s."
     said = said_of(answer)
-    assert said["d"] == "It goes at 10m10s, not needed since 0s; no pod has to move."
-    assert said["a"].startswith("It goes at ") and "room for its 1 pod is on " in said["a"]
-    assert said["b"] == "It stays: shop/bare has no controller that would make it again."
-    assert said["c"] == "It stays: a disruption budget of shop/held allows no eviction."
-    assert said["full"] == "It stays: its pods ask for 75% of its cpu, above 50%."
-    assert said["alone"] == "It stays: it is in no node group."
+    assert said["d"] == "Goes at 10m10s: not needed since 0s; no pod has to move."
+    assert said["a"].startswith("Goes at ") and "room for its 1 pod is on " in said["a"]
+    assert said["b"] == "Stays: shop/bare has no controller that would make it again."
+    assert said["c"] == "Stays: a disruption budget of shop/held allows no eviction."
+    assert said["full"] == "Stays: its pods ask for 75% of its cpu, above 50%."
+    assert said["alone"] == "Stays: it is in no node group."
     assert [step for step in answer["steps"] if "drain" in step] == [{"drain": "d"}, {"drain": "a"}]
     states = {name: state for part in answer["map"] for name, state, *_ in part["nodes"]}
     assert (states["d"], states["b"]) == ("gone", "same")
     later = said_of(asked(simulation, [group("web", 1, 9)], scale_down_unneeded_time="2m"))
-    assert later["d"] == "It goes at 2m10s, not needed since 0s; no pod has to move."
+    assert later["d"] == "Goes at 2m10s: not needed since 0s; no pod has to move."
     kept = said_of(asked(simulation, [group("web", 5, 9)]))
-    assert kept["d"] == "It stays: its group web is at its least size, 5."
+    assert kept["d"] == "Stays: its group web is at its least size, 5."
 
 
 def test_an_evicted_pod_is_made_again_and_placed() -> None:

@@ -41,7 +41,7 @@ def test_the_autoscaler_s_flags_are_a_file_or_left_out(
     flags = tmp_path / "flags"
     flags.write_text("--nodes=1:3:nodes --scale-down-unneeded-time=1m")
     assert main(["plan", dump, "autoscale", str(flags)]) == 0
-    assert "a: It goes at 1m10s, not needed since 0s; room for its 1 pod is on b." in capsys.readouterr().out
+    assert "a: Goes at 1m10s: not needed since 0s; room for its 1 pod is on b." in capsys.readouterr().out
     assert main(["plan", dump, "autoscale"]) == 0
     flags.write_text("--expander=cheapest")
     assert main(["plan", dump, "autoscale", str(flags)]) == 2
