@@ -33,6 +33,7 @@ NAMES: Final[Mapping[str, str]] = {
     "cluster-autoscaler": "Cluster autoscaler",
     "descheduler": "Descheduler",
     "karpenter": "Karpenter (a model)",
+    "vertical-pod-autoscaler": "Vertical pod autoscaler (a model)",
     SCALES_PODS: "HPA",
 }
 MOST_LANES: Final = 8
@@ -44,6 +45,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "cluster-autoscaler": "--expander=least-waste\n--scale-down-unneeded-time=10m\n--nodes=1:10:web",
     "descheduler": "descheduling-interval: 5m\npolicy:\n  apiVersion: descheduler/v1alpha2\n  kind: DeschedulerPolicy",
     "karpenter": "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: general}\nspec: {}",
+    "vertical-pod-autoscaler": "autoscalers:\n- {target: Deployment default/web, updateMode: InPlaceOrRecreate}",
 }
 
 
@@ -99,6 +101,7 @@ _CSS: Final[Mapping[str, str]] = {
     "cluster-autoscaler": "c-aut",
     "karpenter": "c-aut",
     "descheduler": "c-des",
+    "vertical-pod-autoscaler": "c-hpa",
     SCALES_PODS: "c-hpa",
 }
 

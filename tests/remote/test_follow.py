@@ -197,6 +197,15 @@ def test_a_followed_cluster_is_the_live_one_at_each_rest_whatever_is_cut(
     assert counts["agree"] + counts["tie"] > n_pods // 4, (counts, cuts.n)
 
 
+@pytest.fixture
+def outlives() -> Iterator[None]:
+    """A signal that comes when the command has ended already does not end the tests."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("outlives")
 def test_the_command_names_a_fault_and_says_no_secret(
     instance: Instance, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,6 +265,7 @@ def test_the_command_names_a_fault_and_says_no_secret(
     assert key.stat().st_mode & 0o077 == 0 and Renaming(key.read_bytes()).name("Pod", "acme-web") in said
 
 
+@pytest.mark.usefixtures("outlives")
 def test_a_playground_mirrors_it_object_by_object_and_no_secret_leaves(
     instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

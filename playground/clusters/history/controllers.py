@@ -22,26 +22,16 @@ from scheduler_core.objects.duration import format_duration
 from scheduler_core.scenario.loops import round_sizes
 from scheduler_core.sim.changes import ControllerRun, Mention
 from scheduler_core.sim.controllers.deployment import deployment_behind
-from scheduler_core.sim.controllers.programs import (
-    CLUSTER_AUTOSCALER,
-    DESCHEDULER,
-    KARPENTER,
-    NAMESPACE,
-    given_from,
-)
+from scheduler_core.sim.controllers.programs import NAMESPACE, given_from, read_vertical
+from scheduler_core.sim.controllers.programs import PROGRAMS as READERS
 from scheduler_core.sim.outlook import LOOKS, TAKES, Outlook, outlook_of, reason_words
 
 SCALES_PODS: Final = "horizontal-pod-autoscaler"
-PROGRAMS: Final[Mapping[str, str]] = {
-    "cluster-autoscaler": CLUSTER_AUTOSCALER,
-    "descheduler": DESCHEDULER,
-    "karpenter": KARPENTER,
-}
+PROGRAMS: Final[Mapping[str, str]] = {text.rpartition("/")[2]: text for text in READERS}
 """Program -> the annotation of kube-system that holds its settings."""
 COMPONENTS: Final[Mapping[str, str]] = {
-    "cluster-autoscaler": "cluster-autoscaler",
+    **{name: name for name in PROGRAMS},
     "descheduler": "sigs.k8s.io/descheduler",
-    "karpenter": "karpenter",
 }
 """Program -> the controller of its runs."""
 MOST_OF_A_LOOP: Final = 60
@@ -140,7 +130,7 @@ def program_settings(cluster: Cluster) -> dict[str, str]:
 
 
 def program_words(program: str, text: str) -> str:
-    """The main settings of a program: its expander and groups, or its plugins; empty where they cannot be read."""
+    """The main settings of a program, as its expander and groups; empty where they cannot be read."""
     try:
         if program == "cluster-autoscaler":
             given = given_from(text)
@@ -150,6 +140,8 @@ def program_words(program: str, text: str) -> str:
             )
         if program == "karpenter":
             return f"{len(read_node_pools(text))} NodePools"
+        if program == "vertical-pod-autoscaler":
+            return f"{len(read_vertical(text).targets)} workloads"
         settings = read_settings(text)
     except InvalidObject:
         return ""

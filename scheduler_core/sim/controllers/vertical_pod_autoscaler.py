@@ -163,7 +163,7 @@ class VerticalPodAutoscaler(ClusterProgram):
             pod.manifest, "EvictedByVPA", "Pod was evicted by VPA Updater to apply resource recommendation."
         )
         delete_pod(self.world, pod, None, BY_VERTICAL)
-        return Act(("evicts ", Mention("Pod", pod.key)), why=_words(pod, changed))
+        return Act(("evicts ", Mention("Pod", pod.key)), why=_words(pod, changed), effect="takes")
 
     def _adapted(self, workload: Workload, spec: Document) -> Document | None:
         """The spec of a new pod as its workload is recommended; None where nothing is."""

@@ -141,7 +141,7 @@ def written(events: list[Manifest], path: Path) -> Path:
 def written_long(path: Path, n_bytes: int) -> Path:
     """A log of so many bytes as API servers write it: with what is managed by whom, and heartbeats between the rest."""
     draw, nodes, written = Random(n_bytes), dict[str, Manifest](), 0
-    live = churn(n_bytes, n_nodes=100, n_steps=max(20, n_bytes // 80_000))
+    live = churn(n_bytes, n_nodes=100, n_steps=max(20, n_bytes // 55_000))
     managed = [
         {"manager": name, "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z",
          "fieldsType": "FieldsV1", "fieldsV1": {f"f:{name}-{at}": {"f:value": {}, ".": {}} for at in range(12)}}
