@@ -258,6 +258,9 @@ def ended(do: Caller, c: str) -> None:
     branch = do("clusters_clone", c, body=do.model("ClusterClone"))
     do("pods_create", branch.id, body=do.model("PodObject", **make_pod("tried")))
     assert do("branches_apply", branch.id).edits == 1
+    live = do("clusters_create", body=do.model("ClusterCreate", name="live", live=True))
+    do("following_begin", live.id, body=do.model("FollowingBegin", source="prod", program="client"))
+    do("following_stop", live.id)
     do("clusters_reset", c)
     do("clusters_unpark", c)
     do("clusters_delete", c)
