@@ -25,6 +25,8 @@ NAMES: Final = 5_000
 """Names of a kind sent at once."""
 SIGN_OF_LIFE_S: Final = 5.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+LAST_PAUSE_S: Final = 2.0
+"""The longest before a try to send what is left when following has ended."""
 _PASSES: Final = (0, 429, 500, 502, 503, 504)
 """Refusals that a later try may not meet; 0 = no answer."""
 
@@ -184,7 +186,7 @@ class Mirror:
             try:
                 self._instance.post(self._path, self._batch)
             except Refused as error:
-                if error.status not in _PASSES or self._is_over():
+                if error.status not in _PASSES or (self._is_over() and pause_s > LAST_PAUSE_S):
                     raise
                 if pause_s == FIRST_PAUSE_S:
                     self._say({"waits": str(error)}, f"{error}; trying again until it can be.")
