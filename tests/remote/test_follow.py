@@ -312,13 +312,13 @@ def test_a_playground_mirrors_it_object_by_object_and_no_secret_leaves(
             "--into",
             instance.server,
             "--cluster",
-            "mirror",
+            tmp_path.name,
             "--for",
             "100",
         ]
         status = follow.main(options)
         acting.join()
-        [cluster] = [one for one in instance.get("clusters/")["items"] if one["name"] == "mirror"]
+        [cluster] = [one for one in instance.get("clusters/")["items"] if one["name"] == tmp_path.name]
         return status, cluster["id"]
 
     def act() -> None:
