@@ -122,6 +122,7 @@ def controller_run(row: ControllerRecord, cluster: Cluster) -> dict[str, Any]:
             "effect": act.effect,
             "about": list(map(str, act.about)),
             "options": list(act.facts.get("options", ())),
+            "byExpander": dict(act.facts.get("byExpander", {})),
             "refused": dict(act.facts.get("refused", {})),
         }
         for act in run.did

@@ -26,7 +26,11 @@ from playground.clusters.objects.updates import without_server_fields
 from playground.clusters.objects.write import bind_pod, delete_object, replace_object, set_cordon
 from playground.engine.batch import merged_changes
 
-_WITH_EDITS: Final[Mapping[str, str]] = {Question.Kind.FIX: "fixes", Question.Kind.GROUP: "remedies"}
+_WITH_EDITS: Final[Mapping[str, str]] = {
+    Question.Kind.FIX: "fixes",
+    Question.Kind.GROUP: "remedies",
+    Question.Kind.LOOPS: "cures",
+}
 """Kinds of questions whose answers hold changes that a new cluster can be made with, and where."""
 
 
@@ -80,6 +84,8 @@ def make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
             _create(cluster, manifest)
         else:
             apply_documents(cluster=cluster, objects=[manifest])
+    if "scheduler" in change:
+        set_config(cluster=cluster, config=change["scheduler"])
     # After what is written: an owner recreates its pods by the template that it has then.
     for key in change.get("delete", ()):
         delete(key)

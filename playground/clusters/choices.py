@@ -77,6 +77,7 @@ class QuestionKind(TextChoices):
     OPTIMUM = "optimum"
     UPGRADE = "upgrade"
     LUCK = "luck"
+    LOOPS = "loops"
     PROCESS = "process"  # a run that a request waits for
 
 

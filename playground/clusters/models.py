@@ -4,6 +4,7 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Self
 
 from django.conf import settings
@@ -507,12 +508,18 @@ class ControllerRecord(Row):
 
     @property
     def run(self) -> ControllerRun:
-        """As the core has it; of its news nothing is said."""
+        """As the core has it; its news are all that it mentions."""
+        return replace(self.brief, why_not=self.why_not)
+
+    @property
+    def brief(self) -> ControllerRun:
+        """The same without its reasons, which are not read."""
         acts = tuple(
             Act(tuple(part if isinstance(part, str) else Mention(*part) for part in what), *more)
             for what, *more in self.did
         )
-        return ControllerRun(self.at_ns, self.controller, self.subject, acts, self.why_not)
+        news = tuple(self.mentions.split("\n")[1:-1])
+        return ControllerRun(self.at_ns, self.controller, self.subject, acts, {}, news)
 
 
 # ---- Kubernetes Events

@@ -22,6 +22,7 @@ from scheduler_core.framework.record import BOUND
 from scheduler_core.releases import release_from, steps_between
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario
+from scheduler_core.scenario.loops import document_of, find_loops
 from scheduler_core.scenario.openb import lookalike
 from scheduler_core.scenario.redact import redact, verify_redaction, without_failing
 from scheduler_core.scenario.run import check_scenario, run, run_to_cycle, with_decisions
@@ -147,6 +148,11 @@ def upgraded(
     return found.document(limit)
 
 
+def looped(document: str, horizon_ns: int) -> dict[str, Any]:
+    """Look for a loop of its controllers, and try every change that may end it."""
+    return document_of(find_loops(load(document), horizon_ns=horizon_ns, all_cures=True))
+
+
 def saved(document: str, **how: Any) -> SavedReplay:
     """Run it and put the replay into one file."""
     try:
@@ -163,6 +169,7 @@ _DOES: Final[Mapping[str, Callable[..., Any]]] = {
     "states": states,
     "trace": traced,
     "upgrade": upgraded,
+    "loops": looped,
     "standalone": saved,
     "grade": graded,
     "model": modelled,

@@ -215,10 +215,16 @@ class Tools:
             "page": self._instance.page(f"/c/{cluster}/plan/"),
         }
 
-    async def controllers(self, cluster: str) -> dict[str, Any]:
+    async def controllers(self, cluster: str, loops: bool) -> dict[str, Any]:
         path = f"clusters/{part(cluster)}/"
         now = await self._ask("GET", f"{path}controllers/")
         kept = await self._ask("GET", f"{path}controllers/runs/", query={"limit": str(SHOWN)})
+        found: dict[str, Any] = {"loop": None, "cures": [], "tried": []}
+        if loops:
+            row = await self._awaited(await self._ask("POST", f"{path}loops/"))
+            if row["state"] != "done":
+                raise Refused(f"no loop was looked for: {row['error'] or row['state']}")
+            found = row["answer"]
         nodes: dict[str, list[str]] = {}
         for one in now["nodes"]:
             nodes.setdefault(f"{one['text']} ({one['controller']})", []).append(one["node"])
@@ -234,6 +240,9 @@ class Tools:
             "nodes": [f"{_first(names)}: {text}" for text, names in nodes.items()][:SHOWN],
             "pods": [f"{_first(names)}: {text}" for text, names in pods.items()][:SHOWN],
             "runs": runs[:SHOWN],
+            "loop": found["loop"],
+            "cures": [cure["sentence"] for cure in found["cures"]],
+            "tried": [f"{one['sentence']}: {one['why']}" for one in found["tried"]],
             "page": self._instance.page(f"/c/{cluster}/controllers/"),
         }
 

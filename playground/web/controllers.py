@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 
+from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import ClusterError
 from playground.clusters.history.controllers import (
     COMPONENTS,
     PROGRAMS,
-    SCALES_PODS,
     ControllersNow,
     KeptLoop,
+    controller_run,
     controllers_now,
     program_words,
     set_program,
 )
+from playground.clusters.questions import newest_question
 from playground.web.amounts import duration, since_start
 from playground.web.looks import View
-from playground.web.requests import done
+from playground.web.questions.views import asked_or_told, question_context
+from playground.web.requests import done, positive_int
+from playground.web.timeline import Axis, controller_css, controller_name, run_lanes
 from scheduler_core.sim.changes import ControllerRun
-from scheduler_core.sim.outlook import ACTS, TAKES, NodeSentence, effect_of, run_lines
+from scheduler_core.sim.outlook import LOOKS, NodeSentence, run_lines
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
+    from playground.clusters.row_types import Cluster, Question
 
-NAMES: Final[Mapping[str, str]] = {
-    "cluster-autoscaler": "Cluster autoscaler",
-    "descheduler": "Descheduler",
-    "karpenter": "Karpenter (a model)",
-    "vertical-pod-autoscaler": "Vertical pod autoscaler (a model)",
-    SCALES_PODS: "HPA",
-}
-MOST_LANES: Final = 8
-MOST_MARKS: Final = 200
-"""Of one lane; of more the newest."""
-LEFT, WIDTH, ROW = 178, 1300, 44
 SHOWN_NODES: Final = 50
+MOST_DRAWN_STEPS: Final = 6
+"""Of a loop with words beside the circle; of a longer one they are in the list alone."""
 EXAMPLES: Final[Mapping[str, str]] = {
     "cluster-autoscaler": "--expander=least-waste\n--scale-down-unneeded-time=10m\n--nodes=1:10:web",
     "descheduler": "descheduling-interval: 5m\npolicy:\n  apiVersion: descheduler/v1alpha2\n  kind: DeschedulerPolicy",
@@ -52,6 +50,9 @@ EXAMPLES: Final[Mapping[str, str]] = {
 def controllers(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """The page; POST turns a program on or off, or changes its settings."""
     problem, tried, status = "", {}, 200
+    if "find" in request.POST:
+        asked_or_told(request, cluster, QuestionKind.LOOPS)
+        return redirect(f"{reverse('web:controllers', args=[cluster.public_id])}#h-ends")
     if request.method == "POST":
         program, text = request.POST.get("program", ""), request.POST.get("text", "").strip()
         if program not in PROGRAMS:
@@ -70,13 +71,17 @@ def controllers(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                 )
                 return done(request, words, "web:controllers", cluster.public_id)
     now = controllers_now(cluster)
-    context = {
+    newest = newest_question(QuestionKind.LOOPS, cluster=cluster)
+    context = question_context(request, cluster, newest) | {
         "now": now,
         "chips": [
-            (_css(name), NAMES[name], program_words(name, text)) for name, text in now.settings.items()
+            (controller_css(name), controller_name(name), program_words(name, text))
+            for name, text in now.settings.items()
         ],
-        "lanes": _lanes(now.runs, cluster),
+        "lanes": _lanes(now.runs, now.circle, cluster),
         "loop": None if now.circle is None else _loop(now.circle),
+        "search": _search(newest),
+        "run": _run(cluster, positive_int(request.GET.get("run"))),
         "nodes": _nodes(now.outlook.nodes, request.GET.get("q", "").strip()),
         "q": request.GET.get("q", "").strip(),
         "pods": _alike(now),
@@ -84,7 +89,7 @@ def controllers(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         "forms": [
             {
                 "program": name,
-                "name": NAMES[name],
+                "name": controller_name(name),
                 "on": name in now.settings,
                 "text": tried.get(name, now.settings.get(name, "")),
                 "example": EXAMPLES[name],
@@ -97,98 +102,21 @@ def controllers(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return render(request, "controllers/page.html", context, status=status)
 
 
-_CSS: Final[Mapping[str, str]] = {
-    "cluster-autoscaler": "c-aut",
-    "karpenter": "c-aut",
-    "descheduler": "c-des",
-    "vertical-pod-autoscaler": "c-hpa",
-    SCALES_PODS: "c-hpa",
-}
-
-
-def _css(controller: str) -> str:
-    return _CSS.get(controller.rpartition("/")[2], "c-sch")
-
-
-def _name(controller: str, subject: str = "") -> str:
-    name = controller.rpartition("/")[2]
-    words = NAMES.get(name, name)
-    return f"{words} of {subject.rpartition('/')[2]}" if subject else words
-
-
-# ---- lanes
-
-
-def _lanes(runs: Sequence[ControllerRun], cluster: Cluster) -> View | None:
-    """What each controller did over the kept runs: an x in user units of a drawing that is `WIDTH` wide."""
+def _lanes(runs: Sequence[ControllerRun], circle: KeptLoop | None, cluster: Cluster) -> View | None:
+    """What each controller did over the kept runs."""
     if not runs:
         return None
-    first, last = min(run.at_ns for run in runs), max(cluster.now_ns, runs[-1].at_ns)
-    span = max(last - first, 1)
-
-    def x(at_ns: int) -> float:
-        return round(LEFT + 20 + (WIDTH - LEFT - 140) * (at_ns - first) / span, 1)
-
-    lanes: dict[tuple[str, str], list[ControllerRun]] = {}
-    for run in runs:
-        lanes.setdefault((run.controller, run.subject), []).append(run)
-    order = sorted(lanes, key=lambda key: (-sum(bool(run.did) for run in lanes[key]), key))
-    views = []
-    for row, key in enumerate(order[:MOST_LANES]):
-        y, shown = 30 + ROW * row, lanes[key][-MOST_MARKS:]
-        places = [x(run.at_ns) for run in shown]
-        marks = []
-        for run, at, following in zip(shown, places, [*places[1:], WIDTH], strict=True):
-            words = _short(run)
-            marks.append({
-                "x": at, "effect": effect_of(run), "words": words,
-                "label": words if at + 14 + 6.2 * len(words) < following else "",
-                "at": since_start(run.at_ns, cluster.start_ns), "whole": "; ".join(_lines(run, cluster)),
-            })  # fmt: skip
-        views.append(
-            {"name": _name(*key), "css": _css(key[0]), "y": y, "marks": marks, "newest": marks[-6:][::-1]}
-        )
-    ticks = [
-        (x(first + span * part // 5), since_start(first + span * part // 5, cluster.start_ns))
-        for part in range(6)
-    ]
-    return {
-        "lanes": views,
-        "ticks": ticks,
-        "height": 30 + ROW * len(views),
-        "n_more": len(lanes) - len(views),
-        "first": since_start(first, cluster.start_ns),
-        "last": since_start(last, cluster.start_ns),
-    }
-
-
-def _lines(run: ControllerRun, cluster: Cluster) -> Iterator[str]:
-    for number, line in enumerate(run_lines(run, cluster.start_ns)):
-        if number == 4:
-            yield "and more"
-            return
-        yield line
-
-
-def _short(run: ControllerRun) -> str:
-    """A run in two or three words: what most of its acts are."""
-    acts = [act for act in run.did if act.effect == effect_of(run)]
-    if not acts:
-        return "looks"
-    first = str(acts[0]) if len(acts) == 1 else ""
-    if first and len(first) <= 26:
-        return first
-    objects = (
-        {one.key for act in acts for one in act.about if one.kind == acts[0].about[0].kind}
-        if acts[0].about
-        else ()
-    )
-    if acts[0].about and acts[0].about[0].kind == "Pod":
-        verb = "evicts" if effect_of(run) == TAKES else "would evict"
-        return f"{verb} {len(objects)} pod{'' if len(objects) == 1 else 's'}"
-    if acts[0].about and acts[0].about[0].kind == "Node":
-        return f"removes {len(objects)} node{'' if len(objects) == 1 else 's'}"
-    return "grows" if effect_of(run) == ACTS else "changes"
+    axis = Axis(cluster.start_ns, min(run.at_ns for run in runs), max(cluster.now_ns, runs[-1].at_ns + 1))
+    ends = {"first": axis.since(axis.first), "last": axis.since(axis.last)}
+    rounds = []
+    if circle is not None:
+        last_ns = max(run.at_ns for run in runs if any(act.effect != LOOKS for act in run.did))
+        edges = [last_ns - circle.period_ns * number for number in (2, 1, 0)]
+        rounds = [
+            (axis.percent(begin), round(axis.percent(end) - axis.percent(begin), 2))
+            for begin, end in pairwise(edges)
+        ]
+    return run_lanes(runs, axis) | ends | {"ticks": axis.ticks(), "rounds": rounds}
 
 
 # ---- the loop
@@ -198,12 +126,11 @@ def _loop(circle: KeptLoop) -> View:
     """The steps of a loop on a circle, clockwise from the top; lengths in user units."""
     n, centre, radius = len(circle.steps), (285.0, 212.0), 118.0
     steps = []
-    for number, (controller, what) in enumerate(circle.steps):
+    for number, step in enumerate(circle.steps):
         angle = 2 * math.pi * number / n - math.pi / 2
         px, py = centre[0] + radius * math.cos(angle), centre[1] + radius * math.sin(angle)
         side = "middle" if abs(px - centre[0]) < 20 else "start" if px > centre[0] else "end"
         off = {"middle": 0, "start": 25, "end": -25}[side]
-        above = -46 if side == "middle" and py < centre[1] else 32 if side == "middle" else -6
         after = 2 * math.pi * (number + 1) / n - math.pi / 2
         gap = 0.24
         arc = [
@@ -211,13 +138,51 @@ def _loop(circle: KeptLoop) -> View:
             for turn in (angle + gap, after - gap)
             for value in (centre[0] + radius * math.cos(turn), centre[1] + radius * math.sin(turn))
         ]
+        lines = textwrap.wrap(step.what, 29, max_lines=3, placeholder=" …") if n <= MOST_DRAWN_STEPS else []
+        above = {"middle": -22 - 16 * len(lines) if py < centre[1] else 34}.get(side, -6)
         steps.append({
-            "number": number + 1, "name": _name(controller), "css": _css(controller), "what": what,
+            "number": number + 1, "name": controller_name(step.controller), "css": controller_css(step.controller),
+            "what": step.what, "run": step.run, "cycle": step.cycle, "lines": lines,
             "x": round(px, 1), "y": round(py, 1), "tx": round(px + off, 1), "ty": round(py + above, 1),
             "side": side, "arc": arc, "turn": round(math.degrees(after - gap) + 90, 0),
             "large": 1 if 2 * math.pi / n - 2 * gap > math.pi else 0,
         })  # fmt: skip
-    return {"steps": steps, "period": duration(circle.period_ns), "objects": circle.objects}
+    return {
+        "steps": steps,
+        "period": duration(circle.period_ns),
+        "objects": circle.objects,
+        "is_long": n > MOST_DRAWN_STEPS,
+    }
+
+
+def _search(question: Question | None) -> View | None:
+    """What the newest search for a loop found: changes that end it, and those that do not."""
+    if question is None or question.answer is None:
+        return None
+    found = question.answer
+    cures = [
+        {"rank": rank, "sentence": cure["sentence"], "rests": duration(int(cure["restAfterSeconds"] * 1e9))}
+        for rank, cure in enumerate(found["cures"], 1)
+    ]
+    return {
+        "loop": found["loop"],
+        "cures": cures,
+        "tried": found["tried"],
+        "within": duration(int(found["horizonSeconds"] * 1e9)),
+        "n_seeds": len(found["seeds"]),
+    }
+
+
+def _run(cluster: Cluster, number: int | None) -> View | None:
+    """One run, as asked for by its id: what it did, then what it left."""
+    if number is None:
+        return None
+    record = controller_run(cluster, number)
+    return {
+        "name": controller_name(record.controller, record.subject),
+        "at": since_start(record.at_ns, cluster.start_ns),
+        "lines": [*run_lines(record.run, cluster.start_ns)],
+    }
 
 
 # ---- nodes
@@ -235,7 +200,7 @@ def _nodes(sentences: Sequence[NodeSentence], q: str) -> View:
         view = {
             "node": node,
             "first": first,
-            "more": [(_name(one.controller), one) for one in some if one is not first],
+            "more": [(controller_name(one.controller), one) for one in some if one is not first],
         }
         if q and q in node:
             found.append(view)
@@ -287,6 +252,7 @@ def _choice(now: ControllersNow, cluster: Cluster) -> View | None:
     for expander, kept in act.facts["filters"]:
         out |= {group: f"out: {expander} prefers {', '.join(kept)}" for group in left if group not in kept}
         left = [group for group in left if group in kept]
+    by_each: Mapping[str, str] = act.facts.get("byExpander", {})
     rows = [
         one | {"out": out.get(one["group"], ""), "chosen": one["group"] == left[0]}
         for one in act.facts["options"]
@@ -294,6 +260,8 @@ def _choice(now: ControllersNow, cluster: Cluster) -> View | None:
     return {
         "at": since_start(run.at_ns, cluster.start_ns),
         "expander": act.facts["expander"],
+        "by_each": by_each.items(),
+        "agree": len(set(by_each.values())) == 1,
         "n_pods": len(act.facts["pods"]),
         "rows": sorted(rows, key=lambda one: (not one["chosen"], one["group"])),
         "refused": sorted(act.facts["refused"].items()),

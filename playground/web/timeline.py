@@ -1,4 +1,4 @@
-"""The timeline: lanes of pods and nodes in virtual time, of a cluster or of a shared scenario, and its trace."""
+"""The timeline: lanes of pods, controllers and nodes in virtual time, of a cluster or a shared scenario; its trace."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from django.utils.http import urlencode
 
 from playground.clusters.board.nodes import node_uses
 from playground.clusters.board.pods import count_pods
+from playground.clusters.history.controllers import SCALES_PODS
 from playground.clusters.history.cycles import sentences_of
 from playground.clusters.history.story import cluster_timeline
 from playground.scenarios import selectors
 from playground.web.amounts import cores, duration, name_parts, since_start
 from playground.web.looks import PriorityScale, View, priority_scale
 from playground.web.requests import HtmxHttpRequest, download, positive_int
+from scheduler_core.sim.changes import ControllerRun
+from scheduler_core.sim.outlook import LOOKS, brief_words, effect_of
 from scheduler_core.sim.timeline import ON_A_NODE, PENDING, PodLane, Span, Timeline
 from scheduler_core.sim.trace_events import trace_events
 
@@ -47,6 +50,15 @@ _LABELS: Final = {
     "running": "on {node}",
     "terminating": "terminating",
 }
+CONTROLLERS: Final[Mapping[str, tuple[str, str]]] = {
+    "cluster-autoscaler": ("Cluster autoscaler", "c-aut"),
+    "descheduler": ("Descheduler", "c-des"),
+    "karpenter": ("Karpenter (a model)", "c-aut"),
+    "vertical-pod-autoscaler": ("Vertical pod autoscaler (a model)", "c-hpa"),
+    SCALES_PODS: ("HPA", "c-hpa"),
+}
+"""Name and style."""
+RUN_LANES = 8
 _STEPS_S: Final = (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600, 21600, 86400, 604800)
 
 
@@ -138,7 +150,7 @@ def view_timeline(
     shown = groups[:n]
     lanes = [members[0] for members in shown]
     alike = {members[0].pod: len(members) for members in shown}
-    axis = _Axis(begun, first, last)
+    axis = Axis(begun, first, last)
     evicted = {eviction.victim: eviction.preemptor for eviction in found.evictions}
     events = _events(lanes, first, last)
     words = sentences(number for _, _, number, _ in events[:EVENTS])
@@ -159,6 +171,7 @@ def view_timeline(
             _lane(lane, axis, scale, evicted.get(lane.pod, "")) | {"n_alike": alike[lane.pod]}
             for lane in lanes
         ],
+        "controllers": run_lanes([run for run in found.runs if first <= run.at_ns <= last], axis),
         "nodes": _node_lanes(found, lanes, axis, scale, nodes),
         "n_shown": sum(map(len, shown)),
         "n_changed": len(changed),
@@ -179,7 +192,7 @@ def view_timeline(
     }
 
 
-class _Axis:
+class Axis:
     """Places in a stretch of virtual time."""
 
     def __init__(self, begun_ns: int, first_ns: int, last_ns: int) -> None:
@@ -212,7 +225,7 @@ class _Axis:
         return [(self.percent(self.begun + at), self.since(self.begun + at)) for at in places][:40]
 
 
-def _query(axis: _Axis, first: int, last: int, **more: Any) -> str:
+def _query(axis: Axis, first: int, last: int, **more: Any) -> str:
     said = {"from": max(0, (first - axis.begun) // MS), "to": -(-(last - axis.begun) // MS), **more}
     return _asked(said)
 
@@ -250,7 +263,7 @@ def _order(sort: str, first: int, last: int) -> Callable[[PodLane], Any]:
     return place
 
 
-def _lane(lane: PodLane, axis: _Axis, scale: PriorityScale, evicted_for: str) -> View:
+def _lane(lane: PodLane, axis: Axis, scale: PriorityScale, evicted_for: str) -> View:
     spans = [span for span in lane.spans if span.to_ns > axis.first and span.from_ns < axis.last]
     cycles, seen = [], set()
     for cycle in lane.cycles:
@@ -276,7 +289,7 @@ def _lane(lane: PodLane, axis: _Axis, scale: PriorityScale, evicted_for: str) ->
     }
 
 
-def _span(span: Span, axis: _Axis) -> View:
+def _span(span: Span, axis: Axis) -> View:
     x, end = axis.percent(span.from_ns), axis.percent(span.to_ns)
     took = duration(span.to_ns - span.from_ns)
     words = _LABELS.get(span.state, span.state).format(node=name_parts(span.node).tail)
@@ -294,7 +307,7 @@ def _span(span: Span, axis: _Axis) -> View:
     }
 
 
-def _sentence(spans: Sequence[Span], axis: _Axis, is_over: bool) -> str:
+def _sentence(spans: Sequence[Span], axis: Axis, is_over: bool) -> str:
     """What a lane shows, in words."""
     waits: dict[str, int] = {}
     for span in spans:
@@ -313,10 +326,64 @@ def _sentence(spans: Sequence[Span], axis: _Axis, is_over: bool) -> str:
     return "; ".join(filter(None, (", ".join(parts), ended))) or "tried, at this moment alone"
 
 
+def controller_name(controller: str, subject: str = "") -> str:
+    """In words; of one with a subject, whose it is."""
+    name = controller.rpartition("/")[2]
+    words = CONTROLLERS.get(name, (name,))[0]
+    return f"{words} of {subject.rpartition('/')[2]}" if subject else words
+
+
+def controller_css(controller: str) -> str:
+    """The style of its colour."""
+    return CONTROLLERS.get(controller.rpartition("/")[2], ("", "c-sch"))[1]
+
+
+def run_lanes(runs: Sequence[ControllerRun], axis: Axis) -> View:
+    """A lane a controller, those that did most first; runs within two pixels are one mark.
+
+    Parameters
+    ----------
+    runs
+        Oldest first.
+    """
+    of: dict[tuple[str, str], list[ControllerRun]] = {}
+    for run in runs:
+        of.setdefault((run.controller, run.subject), []).append(run)
+    order = sorted(of, key=lambda key: (-sum(bool(run.did) for run in of[key]), key))
+    lanes = [
+        {
+            "name": controller_name(*key),
+            "css": controller_css(key[0]),
+            "marks": (marks := _marks(of[key], axis)),
+            "newest": marks[-6:][::-1],
+        }
+        for key in order[:RUN_LANES]
+    ]
+    return {"lanes": lanes, "n_more": len(of) - len(lanes)}
+
+
+def _marks(runs: Sequence[ControllerRun], axis: Axis) -> list[View]:
+    places: dict[int, list[ControllerRun]] = {}
+    for run in runs:
+        places.setdefault(round(axis.percent(run.at_ns) * LANE_PX / 200), []).append(run)
+    marks = []
+    for some, following in zip(places.values(), [*[2 * place for place in places][1:], LANE_PX], strict=True):
+        run = max(some, key=lambda one: (effect_of(one) != LOOKS, bool(one.did)))
+        words = brief_words(run) + (f" and {len(some) - 1:,} more" if len(some) > 1 else "")
+        lines = [*map(str, run.did)] or [*run.news] or [LOOKS]
+        x = axis.percent(run.at_ns)
+        marks.append({
+            "x": x, "effect": effect_of(run), "words": words, "at": axis.since(run.at_ns),
+            "label": words if x * LANE_PX / 100 + 20 + 6.2 * len(words) < following else "",
+            "whole": "; ".join([*lines[:4], *(["and more"] if len(lines) > 4 else [])]),
+        })  # fmt: skip
+    return marks
+
+
 def _node_lanes(
     found: Timeline,
     lanes: Sequence[PodLane],
-    axis: _Axis,
+    axis: Axis,
     scale: PriorityScale,
     nodes: Mapping[str, tuple[int, int]],
 ) -> list[View]:
@@ -410,7 +477,7 @@ def _events(lanes: Sequence[PodLane], first: int, last: int) -> list[_Event]:
     )
 
 
-def _event(event: _Event, words: Mapping[int, str], axis: _Axis) -> View:
+def _event(event: _Event, words: Mapping[int, str], axis: Axis) -> View:
     at_ns, pod, number, outcome = event
     return {
         "at": axis.since(at_ns),

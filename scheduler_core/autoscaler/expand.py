@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
 
 PRIORITIES: Final = "kube-system/cluster-autoscaler-priority-expander"
+EXPANDERS: Final = ("least-waste", "most-pods", "least-nodes", "price", "priority")
 _PREFERRED: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
 """Up to so many nodes, the cores of the node that the price expander prefers; 32 above."""
 _GPU_UNFITNESS: Final = 1000.0
@@ -89,11 +90,30 @@ class Expander:
         left.sort(key=lambda option: option.group)
         return Choice(left[0], filters, [option.group for option in left])
 
+    def by_each(self, options: Sequence[Expansion]) -> dict[str, str]:
+        """What each expander, alone, would choose: the first by name where it leaves several."""
+        each = {}
+        for name in EXPANDERS:
+            alone = Expander([name], self._templates, self._prices, self._n_nodes, self._config)
+            if name != "priority" or priorities_of(self._config) is not None:
+                each[name] = alone.choose(options).chosen.group
+        return each
+
+    def left_over(self, option: Expansion) -> float | None:
+        """The share of the capacity in cpu and memory that an option's pods leave, 0 to 1; None where it has none."""
+        wastes = [one for one in self._wastes(option) if one != -math.inf]
+        return round(sum(wastes) / len(wastes), 4) if wastes else None
+
+    def priority_of(self, group: str) -> int | None:
+        """The highest priority of a group; None where it has none."""
+        found = priorities_of(self._config) or {}
+        return max((at for at, some in found.items() if any(one.search(group) for one in some)), default=None)
+
     def _best(self, name: str, options: list[Expansion]) -> list[Expansion]:
         if name == "priority":
             return self._by_priority(options)
         values: dict[str, Callable[[Expansion], float]] = {
-            "least-waste": self._waste,
+            "least-waste": lambda option: sum(self._wastes(option)),
             "most-pods": lambda option: -len(option.pods),
             "least-nodes": lambda option: option.n_nodes,
             "price": self._price,
@@ -102,14 +122,13 @@ class Expander:
         least = min(value for value, _ in scored)
         return [option for value, option in scored if value == least]
 
-    def _waste(self, option: Expansion) -> float:
+    def _wastes(self, option: Expansion) -> Iterator[float]:
+        """Of cpu and memory the share that is not asked for; -inf where a node has none."""
         capacity = amounts_of(self._templates[option.group].node)
-        wasted = 0.0
         for name in (CPU, MEMORY):
             available = capacity.get(name, 0) * option.n_nodes
             asked = sum(pod.requests.get(name, 0) for pod in option.pods)
-            wasted += (available - asked) / available if available else -math.inf
-        return wasted
+            yield (available - asked) / available if available else -math.inf
 
     def _price(self, option: Expansion) -> float:
         node = self._templates[option.group].node

@@ -71,6 +71,7 @@ class ScaleUp:
     packing: dict[str, Packing] = field(default_factory=dict)
     options: list[Expansion] = field(default_factory=list)
     choice: Choice | None = None
+    expander: Expander | None = None
     events: list[ProgramEvent] = field(default_factory=list)
 
     @property
@@ -195,7 +196,7 @@ class Orchestrator:
         self._takes = {name: self._ask(name, self._alike, found) for name in valid}
         found.options = [option for name in valid if (option := self._expansion(name, found)) is not None]
         if found.options:
-            found.choice = expander.choose(found.options)
+            found.choice, found.expander = expander.choose(found.options), expander
             found.events += expander.events
             self._grow(found)
         if found.error != _TOO_MANY:

@@ -93,10 +93,17 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """An edit that ends a loop; the recorded decisions of its scenario prove it."""
+    """An edit that ends a loop; the recorded decisions of its scenario prove it.
+
+    Attributes
+    ----------
+    rest_ns : int
+        After how long nothing changed any more.
+    """
 
     words: str
     scenario: types.Scenario
+    rest_ns: int
 
 
 @dataclass(slots=True)
@@ -107,8 +114,8 @@ class LoopSearch:
     seeds: tuple[int, ...]
     circle: Circle | None = None
     cures: list[Cure] = field(default_factory=list)
-    tried: list[str] = field(default_factory=list)
-    """Edits that do not end it."""
+    tried: list[tuple[str, str]] = field(default_factory=list)
+    """Edits that do not end it, and why not."""
 
 
 def find_loops(
@@ -133,10 +140,15 @@ def find_loops(
         if number >= MOST_CURES or (search.cures and not all_cures):
             break
         watches = [_watch(with_seed(edited, seed), limit_ns) for seed in seeds]
-        if any(one.circle or one.n_pending > search.circle.n_pending for one in watches):
-            search.tried.append(words)
+        still = next((one.circle for one in watches if one.circle), None)
+        n_pending = max(one.n_pending for one in watches)
+        if still is not None:
+            search.tried.append((words, f"still loops every {format_duration(still.period_ns)}"))
+        elif n_pending > search.circle.n_pending:
+            search.tried.append((words, f"leaves {n_pending} pod{'' if n_pending == 1 else 's'} pending"))
         else:
-            search.cures.append(Cure(words, _recorded(with_seed(edited, seeds[0]), limit_ns)))
+            rest_ns = max((one.moments[-1][0] for one in watches if one.moments), default=0)
+            search.cures.append(Cure(words, _recorded(with_seed(edited, seeds[0]), limit_ns), rest_ns))
     return search
 
 
@@ -552,7 +564,14 @@ def lines_of(search: LoopSearch) -> Iterator[str]:
         yield from (f"It ends with this, too: {cure.words}." for cure in search.cures[1:])
     else:
         yield "No change that was tried ends it."
-    yield from (f"This does not end it: {words}." for words in search.tried)
+    yield from (f"This does not end it: {words} ({why})." for words, why in search.tried)
+
+
+def _change(before: types.Scenario, after: types.Scenario) -> dict[str, Any]:
+    """Objects that an edit writes, and its configuration of the scheduler, if it has another."""
+    pairs = zip(before.objects, after.objects, strict=True)
+    change: dict[str, Any] = {"write": [dict(new) for old, new in pairs if new != old]}
+    return change if after.scheduler == before.scheduler else {**change, "scheduler": after.scheduler}
 
 
 def document_of(search: LoopSearch) -> dict[str, Any]:
@@ -576,8 +595,16 @@ def document_of(search: LoopSearch) -> dict[str, Any]:
                 for arrow in circle.round
             ],
         },
-        "cures": [cure.words for cure in search.cures],
-        "tried": search.tried,
+        "cures": [
+            {
+                "sentence": cure.words,
+                "restAfterSeconds": cure.rest_ns / 1e9,
+                "change": _change(circle.scenario, cure.scenario),
+            }
+            for cure in search.cures
+            if circle is not None
+        ],
+        "tried": [{"sentence": words, "why": why} for words, why in search.tried],
         "horizonSeconds": search.horizon_ns / 1e9,
         "seeds": list(search.seeds),
     }

@@ -351,7 +351,7 @@ class ScenarioRun:
     def timeline(self) -> Timeline:
         """Where every pod was and when; of a run that was `timed`."""
         start_ns, now_ns = self.scenario.start_ns, self.simulation.now_ns
-        return timeline_of(self._written, self._moves, self.cycles, from_ns=start_ns, to_ns=now_ns)
+        return timeline_of(self._written, self._moves, self.cycles, self.runs, from_ns=start_ns, to_ns=now_ns)
 
     def metrics(self) -> dict[str, float]:
         """The figures (`types.METRICS`)."""

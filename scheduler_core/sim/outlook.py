@@ -34,6 +34,24 @@ def effect_of(run: ControllerRun) -> str:
     return next((effect for effect in (TAKES, ACTS) if effect in effects), LOOKS)
 
 
+def brief_words(run: ControllerRun) -> str:
+    """A run in two or three words: what most of its acts are."""
+    effect = effect_of(run)
+    acts = [act for act in run.did if act.effect == effect]
+    if not acts:
+        return LOOKS
+    if len(acts) == 1 and len(str(acts[0])) <= 26:
+        return str(acts[0])
+    first = acts[0].about[0].kind if acts[0].about else ""
+    objects = {one.key for act in acts for one in act.about if one.kind == first}
+    noun = f"{len(objects)} {first.lower()}{'' if len(objects) == 1 else 's'}"
+    if first == "Pod":
+        return f"{'evicts' if effect == TAKES else 'would evict'} {noun}"
+    if first == "Node":
+        return f"removes {noun}"
+    return "grows" if effect == ACTS else "changes"
+
+
 def mentioned(run: ControllerRun) -> list[str]:
     """Objects that a run acted on, the pods that groups grow for among them, and those it left for a new reason."""
     acted = [str(one) for act in run.did for one in act.about]

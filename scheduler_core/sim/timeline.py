@@ -1,4 +1,4 @@
-"""Where every pod was and when, in virtual time: what a log or a run recorded, as spans.
+"""Where every pod was and when, in virtual time, and what controllers did: what a log or a run recorded, as spans.
 
 Pages, the trace for Perfetto and the REST API show the spans of `timeline_of`; it reads records and nothing else.
 """
@@ -6,7 +6,7 @@ Pages, the trace for Perfetto and the REST API show the spans of `timeline_of`; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from scheduler_core.clock import SECOND_NS
@@ -14,6 +14,7 @@ from scheduler_core.framework.words import CycleFacts
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.resources import CPU, pod_requests
 from scheduler_core.queue.moves import QueueMove
+from scheduler_core.sim.changes import ControllerRun
 
 PENDING: Final = ("queued", "backoff", "gated", "unschedulable", "nominated", "permit", "binding")
 """States of a pod without a node, in the order in which a pod may go through them."""
@@ -116,6 +117,8 @@ class Timeline:
     is_moment
         The clock is where it began: everything happened at once. `to_ns` is a second later, so that stays
         have a length.
+    runs
+        Of controllers, oldest first, without their reasons.
     """
 
     from_ns: int
@@ -123,6 +126,7 @@ class Timeline:
     is_moment: bool = False
     pods: list[PodLane] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
+    runs: list[ControllerRun] = field(default_factory=list)
 
     def bounds_of(self, from_ns: int | None, to_ns: int | None) -> tuple[int, int]:
         """A stretch within it that is not empty; None is its own end."""
@@ -166,6 +170,7 @@ def timeline_of(
     written: Iterable[PodSeen],
     moves: Iterable[QueueMove],
     cycles: Iterable[TimedCycle],
+    runs: Iterable[ControllerRun] = (),
     *,
     from_ns: int,
     to_ns: int,
@@ -184,7 +189,7 @@ def timeline_of(
     """
     is_moment = to_ns <= from_ns
     to_ns = from_ns + SECOND_NS if is_moment else to_ns
-    found = Timeline(from_ns, to_ns, is_moment)
+    found = Timeline(from_ns, to_ns, is_moment, runs=[replace(run, why_not={}) for run in runs])
     stories: dict[str, _Story] = {}
     for seen in written:
         stories.setdefault(seen.pod, _Story()).written.append(seen)

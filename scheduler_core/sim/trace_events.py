@@ -11,12 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
+from scheduler_core.sim.outlook import brief_words, effect_of
 from scheduler_core.sim.timeline import ON_A_NODE, CycleMark, Timeline
 from scheduler_core.version import ENGINE_VERSION
 
 QUEUE: Final = 1
 SCHEDULER: Final = 2
-FIRST_NODE: Final = 3
+CONTROLLERS: Final = 3
+FIRST_NODE: Final = 4
 
 Event = dict[str, Any]
 
@@ -25,7 +27,8 @@ def trace_events(timeline: Timeline, title: str = "") -> dict[str, Any]:
     """The file, JSON-able.
 
     Processes are the queue (a thread a pod: its states without a node), the scheduler (a thread a profile: a slice a
-    cycle, its extension points within) and each node (a thread a pod). A flow leads from a preempting cycle to where
+    cycle, its extension points within), the controllers (a thread each: an instant a run, its category whether it
+    acts, takes away or looks) and each node (a thread a pod). A flow leads from a preempting cycle to where
     each of its victims ends.
     """
     return {
@@ -76,6 +79,22 @@ class _Events:
             free_ns[cycle.profile] = start_ns + max(1, len(cycle.points))
             yield from self._cycle(cycle, pod, start_ns)
         yield from self._flows({cycle.number: cycle.profile for cycle, _ in cycles}, starts)
+        yield from self._runs()
+
+    def _runs(self) -> Iterator[Event]:
+        if self.timeline.runs:
+            yield from _named(CONTROLLERS, "Controllers")
+        for run in self.timeline.runs:
+            name = f"{run.controller} {run.subject}".rstrip()
+            yield from self._thread(CONTROLLERS, name)
+            yield {
+                **self._at(CONTROLLERS, name, run.at_ns),
+                "ph": "i",
+                "s": "t",
+                "name": brief_words(run),
+                "cat": effect_of(run),
+                "args": {"did": [*map(str, run.did)], "about": [*run.news]},
+            }
 
     def _cycle(self, cycle: CycleMark, pod: str, start_ns: int) -> Iterator[Event]:
         told = {"pod": pod, "cycle": cycle.number, "outcome": cycle.outcome, "node": cycle.node}

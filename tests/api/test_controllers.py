@@ -43,8 +43,11 @@ def test_runs_are_kept_told_and_undone(api: Api, wakes: list[object]) -> None:
     ]
     assert grown["did"][0]["text"] == "web is resized by +1"
     assert grown["did"][0]["options"][0] | {"price": None} == {
-        "group": "web", "type": "", "nodes": 1, "pods": 1, "price": None,
+        "group": "web", "type": "", "nodes": 1, "pods": 1, "price": None, "leftOver": None, "priority": None,
     }  # fmt: skip
+    assert grown["did"][0]["byExpander"] == dict.fromkeys(
+        ("least-waste", "most-pods", "least-nodes", "price"), "web"
+    )
     assert api.get(grown["url"].removeprefix("/api/v1")).json() == grown
     assert api.get(f"{base}/runs/1{grown['id']}/").status_code == 404
     first = api.get(f"{base}/runs/?limit=1").json()

@@ -8,7 +8,10 @@ import re
 import pytest
 from django.test import Client
 
-from playground.clusters.models import Cluster
+from playground.clusters import questions
+from playground.clusters.drive.memory import EngineMemory
+from playground.clusters.history.controllers import controllers_now
+from playground.clusters.models import Cluster, Question
 from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, with_programs
 from tests.markup import html_of
@@ -33,7 +36,7 @@ def test_every_node_is_told_once_and_a_scale_up_says_why_its_group(
     assert "No controller has run yet." in page(client, cluster)
     run(cluster, until="30s")
     text = page(client, cluster)
-    assert "Still changing: 1 node goes if nothing else changes." in text
+    assert "Still changing after 30s: 1 node goes if nothing else changes." in text
     assert "2 nodes: 1 goes, 1 stays" in text and "Goes at 1m10s at the earliest" in text
     assert "1 pod No group helps; web: Insufficient cpu. default/large" in text
     assert "No node has nowhere in its name." in page(client, cluster, "?q=nowhere")
@@ -64,8 +67,29 @@ def test_a_loop_is_drawn_with_what_goes_round(client: Client, wakes: list[object
     assert answer.status_code == 302
     run(cluster, until="26m")
     text = page(client, cluster)
-    assert "A loop: the descheduler undoes its own work every 10m" in text and "2 steps" in text
+    assert "A loop: the descheduler undoes its own work every 10m" in text and "4 steps" in text
     assert "LowNodeUtilization evicts a pod of Deployment default/large from Node" in text
+    html = html_of(client.get(f"/c/{cluster.public_id}/controllers/"))
+    [run_at] = set(re.findall(r'<a href="(\?run=\d+)#h-run">Descheduler</a>', html)[:1])
+    assert "Descheduler at 2" in page(client, cluster, run_at)
+    for number in re.findall(r'href="/c/\w+/cycles/(\d+)/">scheduler</a>', html):
+        assert "places" in text and client.get(f"/c/{cluster.public_id}/cycles/{number}/").status_code == 200
+    assert 'class="round"' in html
+
+    assert post(client, cluster, find="1").status_code == 302
+    assert "Queued" in page(client, cluster)
+    [asked] = Question.objects.filter(cluster=cluster)
+    assert questions.answer(question_id=asked.pk, memory=EngineMemory()) == Question.State.DONE
+    text = page(client, cluster)
+    assert "What ends it each change was run until rest with 3 seeds" in text
+    assert "at rest LowNodeUtilization: raise targetThresholds to 100" in text
+    assert "still loops every 10m0s DefaultEvictor: set nodeFit: true" in text
+    before = {cluster.pk}
+    branched = client.post(f"/c/{cluster.public_id}/questions/{asked.public_id}/branch/", {"rank": "1"})
+    assert branched.status_code == 302
+    [cured] = Cluster.objects.exclude(pk__in=before)
+    run(cured, until="26m")
+    assert controllers_now(cured).state == "rest" and "A loop" not in page(client, cured)
     assert post(client, cluster, program="descheduler", text="", off="1").status_code == 302
     assert "A loop" not in page(client, cluster)
 

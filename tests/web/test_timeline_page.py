@@ -7,11 +7,13 @@ import pytest
 
 from playground.clusters.history.story import cluster_timeline
 from playground.clusters.objects.apply import apply_documents
+from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
 from scheduler_core.scenario.load import load_scenario
-from scheduler_core.scenario.run import run
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from scheduler_core.scenario.run import run as run_scenario
+from scheduler_core.sim.trace_events import CONTROLLERS
+from tests.clusters.builders import make_cluster, make_node, make_pod, run, with_programs
 from tests.rare_cycles import run_until
 from tests.tables import table
 
@@ -93,7 +95,9 @@ def test_a_share_has_the_lanes_of_its_run(client):
     url = f"/s/{shared.public_id}/timeline/"
     html = html_of(client, url)
     assert 'aria-label="1 min 0 s at Permit; on node-e"' in html and "waits at Permit" in html
-    drawn = {lane.pod: len(lane.spans) for lane in run(load_scenario(text), timed=True).timeline().pods}
+    drawn = {
+        lane.pod: len(lane.spans) for lane in run_scenario(load_scenario(text), timed=True).timeline().pods
+    }
     events = json.loads(client.get(url + "trace.json").content)["traceEvents"]
     for pod, n in drawn.items():
         assert (
@@ -103,6 +107,22 @@ def test_a_share_has_the_lanes_of_its_run(client):
             )
             == n
         )
+
+
+def test_controllers_have_lanes_in_the_drawing_and_the_file_of_cluster_and_share(client, wakes):
+    cluster = with_programs(make_pod("web", cpu="3"))
+    run(cluster, until="2m")
+    shared = share(document=make_text(cluster=cluster).text.encode(), owner=None).scenario
+    for url in (f"/c/{cluster.public_id}/timeline/", f"/s/{shared.public_id}/timeline/"):
+        html = html_of(client, url)
+        assert 'aria-label="Cluster autoscaler: 3 marks"' in html and 'class="c-ring c-aut-l"' in html
+        assert "removes Node" in html
+        events = json.loads(client.get(url + "trace.json").content)["traceEvents"]
+        [thread] = [
+            e["tid"] for e in events if e["ph"] == "M" and e["args"].get("name") == "cluster-autoscaler"
+        ]
+        runs = [e for e in events if e["pid"] == CONTROLLERS and e["ph"] == "i"]
+        assert {e["tid"] for e in runs} == {thread} and {e["cat"] for e in runs} == {"looks", "takes"}
 
 
 def test_what_happened_in_one_moment_is_drawn_a_second_long(client, wakes):

@@ -177,7 +177,7 @@ def _searches(kind: str, search: Mapping[str, str], of: str, page: str) -> dict[
 
     def document(call: Call, row: Any, path: Mapping[str, Any]) -> dict[str, Any]:
         (about,) = path.values()
-        where = f"/{page}/{about.public_id}/{kind}/"
+        where = f"/{page}/{about.public_id}/{search.get('page', kind)}/"
         url = f"/api/v1/{of}/{about.public_id}/{kind}/"
         return shown(search["shape"], row, page=call.url(where), url=url, **_fields(kind, row))
 

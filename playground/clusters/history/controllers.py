@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from django.db.models import Max
 
 from playground.clusters import kinds
+from playground.clusters.choices import CycleOutcome
 from playground.clusters.errors import found
 from playground.clusters.log.rows import rows_of
-from playground.clusters.models import Cluster, ControllerRecord, LogEntry
+from playground.clusters.models import Cluster, ControllerRecord, Cycle, LogEntry
 from playground.clusters.objects.write import create_object, patch_object
 from scheduler_core.autoscaler.cluster_state import DEFAULTS
+from scheduler_core.clock import SECOND_NS
 from scheduler_core.descheduler.settings import read_settings
 from scheduler_core.errors import InvalidObject
 from scheduler_core.karpenter.node_pools import read_node_pools
@@ -37,6 +40,8 @@ COMPONENTS: Final[Mapping[str, str]] = {
 MOST_OF_A_LOOP: Final = 60
 """Acting runs that are looked at for a loop."""
 MOST_READ: Final = 400
+STILL_NS: Final = 60 * SECOND_NS
+"""After a change it takes so long without another to be at rest."""
 
 
 def controller_runs(
@@ -85,18 +90,27 @@ def said_of(record: ControllerRecord, about: str, began_ns: int) -> Iterator[str
         yield reason_words(facts, began_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptLoop:
-    """A loop in the kept runs.
+class LoopStep(NamedTuple):
+    """One step of a loop, in words that name pods by their workloads and nodes by their groups.
 
     Attributes
     ----------
-    steps
-        Controller, and what it did, in words that name pods by their workloads and nodes by their groups.
+    run, cycle
+        The decision: the id of a run, or of the scheduler the number of its first cycle.
     """
 
+    controller: str
+    what: str
+    run: int | None = None
+    cycle: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLoop:
+    """A loop in the kept runs."""
+
     period_ns: int
-    steps: Sequence[tuple[str, str]]
+    steps: Sequence[LoopStep]
     objects: Sequence[str]
 
 
@@ -172,18 +186,21 @@ def set_program(cluster: Cluster, program: str, text: str) -> None:
 
 
 def controllers_now(cluster: Cluster) -> ControllersNow:
-    """Three queries."""
+    """Three queries, five where there is a loop."""
     settings = program_settings(cluster)
     rows = ControllerRecord.objects.filter(cluster=cluster)
     newest = rows.values("controller", "subject").annotate(newest=Max("pk")).values_list("newest", flat=True)
     kept = {row.pk: row for row in rows.order_by("-pk")[:MOST_READ]}
     kept |= {row.pk: row for row in rows.filter(pk__in=[pk for pk in newest if pk not in kept])}
     off = {COMPONENTS[name] for name in PROGRAMS if name not in settings}
-    runs = [kept[pk].run for pk in sorted(kept)]
+    by_key = {pk: kept[pk].run for pk in sorted(kept)}
+    runs = [*by_key.values()]
     outlook = outlook_of([run for run in runs if run.controller not in off], cluster.start_ns)
-    circle = _circle(cluster, runs) if settings else None
+    circle = _circle(cluster, by_key) if settings else None
     if circle is not None:
-        by = list(dict.fromkeys(f"the {controller.rpartition('/')[2]}" for controller, _ in circle.steps))
+        by = list(
+            dict.fromkeys(f"the {step.controller.rpartition('/')[2]}" for step in circle.steps if step.run)
+        )
         verb = "undo each other" if len(by) > 1 else "undoes its own work"
         sentence = (
             f"A loop: {' and '.join(by)} {verb} every {format_duration(circle.period_ns)};"
@@ -194,9 +211,12 @@ def controllers_now(cluster: Cluster) -> ControllersNow:
     return ControllersNow(settings, runs, outlook, state, sentence)
 
 
-def _circle(cluster: Cluster, runs: Sequence[ControllerRun]) -> KeptLoop | None:
+def _circle(cluster: Cluster, by_key: Mapping[int, ControllerRun]) -> KeptLoop | None:
     """The last acts, where they came twice in the same order and with nothing added or taken away in the end."""
-    acting = [run for run in runs if any(act.effect != LOOKS for act in run.did)][-MOST_OF_A_LOOP:]
+    runs = [*by_key.values()]
+    acted = {pk: run for pk, run in by_key.items() if any(act.effect != LOOKS for act in run.did)}
+    keys = [*acted][-MOST_OF_A_LOOP:]
+    acting = [acted[pk] for pk in keys]
     names = _owners(
         cluster, {one.key for run in acting for act in run.did for one in act.about if one.kind == "Pod"}
     )
@@ -218,13 +238,42 @@ def _circle(cluster: Cluster, runs: Sequence[ControllerRun]) -> KeptLoop | None:
     size = next((size for size in round_sizes(moments) if _comes_back(acting[-size:])), 0)
     if not size:
         return None
-    last = acting[-size:]
+    before, last = acting[-1 - size], acting[-size:]
     objects = {named(one) for run in last for act in run.did for one in act.about}
-    steps = [
-        (run.controller, "; ".join(_counted(texts)))
-        for run, (_, _, texts) in zip(last, moments[-size:], strict=True)
-    ]
-    return KeptLoop(acting[-1].at_ns - acting[-1 - size].at_ns, steps, sorted(objects))
+    cycles = _cycles_between(cluster, before.at_ns, last[-1].at_ns)
+    names |= _owners(cluster, {cycle.pod for cycle in cycles} - names.keys())
+    steps, ends = list[LoopStep](), [*(run.at_ns for run in last[1:]), 0]
+    for pk, run, (_, _, texts), end_ns in zip(keys[-size:], last, moments[-size:], ends, strict=True):
+        steps.append(LoopStep(run.controller, "; ".join(_counted(texts)), run=pk))
+        # What follows the last run was seen in the round before.
+        spans = (run.at_ns, end_ns) if end_ns else (before.at_ns, last[0].at_ns)
+        mine = [cycle for cycle in cycles if spans[0] <= cycle.at_ns < spans[1]]
+        steps += _placed(mine, named)
+    return KeptLoop(last[-1].at_ns - before.at_ns, steps, sorted(objects))
+
+
+def _cycles_between(cluster: Cluster, from_ns: int, to_ns: int) -> list[Cycle]:
+    """Cycles of one round that found a node, or none. One query."""
+    rows = Cycle.objects.filter(cluster=cluster, at_ns__gte=from_ns, at_ns__lt=to_ns).defer("trace")
+    rows = rows.filter(outcome__in=(CycleOutcome.BOUND, CycleOutcome.UNSCHEDULABLE))
+    return list(rows.order_by("number")[:MOST_READ])
+
+
+def _placed(cycles: Sequence[Cycle], named: Callable[[Mention], str]) -> Iterator[LoopStep]:
+    """What the scheduler did between two runs, equal cycles after one another together."""
+
+    def words(cycle: Cycle) -> str:
+        pod = named(Mention("Pod", cycle.pod))
+        return (
+            f"places {pod} on {named(Mention('Node', cycle.node))}"
+            if cycle.node
+            else f"finds no node for {pod}"
+        )
+
+    for _, some in groupby(cycles, words):
+        alike = list(some)
+        (text,) = _counted([words(cycle) for cycle in alike])
+        yield LoopStep("scheduler", text, cycle=alike[0].number)
 
 
 def _comes_back(runs: Sequence[ControllerRun]) -> bool:
@@ -274,13 +323,15 @@ def _state(
             "No controller has run yet. Let virtual time pass: a program starts 10 s after it is on.",
         )
     acted = [run for run in runs if any(act.effect != LOOKS for act in run.did)]
+    now = format_duration(cluster.now_ns - cluster.start_ns)
     going = [one for one in outlook.nodes if one.goes]
     if going:
         nodes = f"{len(going):,} node{' goes' if len(going) == 1 else 's go'}"
-        return "changing", f"Still changing: {nodes} if nothing else changes."
-    now = format_duration(cluster.now_ns - cluster.start_ns)
+        return "changing", f"Still changing after {now}: {nodes} if nothing else changes."
     if not acted:
         return "rest", f"At rest: no controller changed anything in {now}."
-    last = acted[-1]
-    at = format_duration(last.at_ns - cluster.start_ns)
+    last_ns = acted[-1].at_ns
+    at = format_duration(last_ns - cluster.start_ns)
+    if cluster.now_ns - last_ns < STILL_NS:
+        return "changing", f"Still changing after {now}: the last change was at {at}, and no loop is found."
     return "rest", f"At rest since {at} of virtual time: no controller wants a change."

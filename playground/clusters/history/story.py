@@ -420,7 +420,7 @@ _OF_CYCLES: Final = (
 
 
 def cluster_timeline(cluster: Cluster) -> Timeline:
-    """Where every pod was and when, as far as the newest records tell. Three queries, none for a known version."""
+    """Where every pod was and when, as far as the newest records tell. Four queries, none for a known version."""
     key = (cluster.public_id, cluster.generation, cluster.version)
     return _TIMELINES.get(key, lambda: _read_timeline(cluster))
 
@@ -429,6 +429,7 @@ def _read_timeline(cluster: Cluster) -> Timeline:
     moves = QueueMove.objects.filter(cluster=cluster).order_by("-id")
     told = moves.values_list("at_ns", "pod_namespace", "pod_name", "pod_uid", "source", "target", "event")
     cycles = Cycle.objects.filter(cluster=cluster).only(*_OF_CYCLES).order_by("-number")
+    runs = ControllerRecord.objects.filter(cluster=cluster).defer("why_not").order_by("-pk")
     return timeline_of(
         list(_pods_seen(cluster))[::-1],
         [
@@ -436,6 +437,7 @@ def _read_timeline(cluster: Cluster) -> Timeline:
             for at_ns, namespace, name, uid, source, target, event in [*told[:MOST_RECORDS]][::-1]
         ],
         [*cycles[:MOST_RECORDS]][::-1],
+        [run.brief for run in runs[:MOST_RECORDS]][::-1],
         from_ns=cluster.start_ns,
         to_ns=cluster.now_ns,
     )

@@ -1,4 +1,4 @@
-"""Questions that runs of a whole scenario answer: formal model, joint placement, upgrade, luck of a share.
+"""Questions that runs of a whole scenario answer: model, joint placement, upgrade, loops, luck of a share.
 
 They join the kinds that `clusters.questions` asks, keeps and answers.
 """
@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
+from django.utils.text import slugify
 
 from playground.clusters.drive.config import checked_release
 from playground.clusters.errors import Conflict, InvalidInput, NotFound
@@ -26,8 +27,12 @@ from playground.scenarios.models import Scenario
 from playground.scenarios.services.forking import fork, make_text
 from playground.scenarios.services.moments import past_of
 from playground.scenarios.services.shares import Shared, as_error, share
+from playground.scenarios.services.verdicts import objects_of
+from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import CannotAnswer
 from scheduler_core.releases import release_from
+from scheduler_core.scenario import types
+from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.version import ENGINE_VERSION
 from scheduler_core.whatif.optimum import Unsolvable, joint_problem, optimum_document, solve
 
@@ -37,6 +42,8 @@ MAX_PODS: Final = 1000
 MAX_LIMIT_S: Final = 120
 MOST_CYCLES_TOLD: Final = 2000
 """Cycles whose verdicts are kept: those first of which there is something to tell."""
+HORIZON_NS: Final = 2 * 3600 * SECOND_NS
+"""Of virtual time in which a loop is looked for."""
 MOST_TOLD: Final = 500
 """Differences of each cause of an upgrade that are kept; all are counted."""
 
@@ -196,6 +203,31 @@ def branch_of_upgrade(*, upgrade: Question, owner: Any = None) -> Cluster:
         return fork(scenario=shared.scenario, owner=owner, name=name, release=after)
 
 
+# ---- loops of controllers
+
+
+def _check_loops(of: Cluster | Scenario, params: Mapping[str, Any]) -> dict[str, Any]:
+    return {"seq": of.last_seq} if isinstance(of, Cluster) else {}
+
+
+def _loops(question: Question, cluster: Cluster | None, memory: object) -> dict[str, Any]:
+    document: str | bytes
+    if cluster is None:
+        document = _document(question, None)
+    else:
+        now = types.Scenario(
+            name=slugify(cluster.name) or "cluster",
+            kubernetes_release=cluster.kubernetes_release,
+            feature_gates=cluster.feature_gates,
+            seed=cluster.seed,
+            start_ns=cluster.now_ns,
+            scheduler=cluster.config,
+            objects=tuple(objects_of(cluster)),
+        )
+        document = dump_scenario(now)
+    return asked("loops", document, dict[str, Any], horizon_ns=HORIZON_NS)
+
+
 # ---- luck
 
 
@@ -224,6 +256,7 @@ KINDS.update(
         Question.Kind.MODEL: AnsweredKind(_check_model, _model, is_long=True),
         Question.Kind.OPTIMUM: AnsweredKind(_check_optimum, _optimum, is_long=True),
         Question.Kind.UPGRADE: AnsweredKind(_check_upgrade, _upgrade, is_long=True, is_alone=True),
+        Question.Kind.LOOPS: AnsweredKind(_check_loops, _loops, is_long=True, is_alone=True),
         Question.Kind.LUCK: AnsweredKind(_check_luck, _luck, _run_share, is_long=True),
     }
 )

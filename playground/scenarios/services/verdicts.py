@@ -10,7 +10,7 @@ from django.db import transaction
 from playground.clusters.errors import Conflict
 from playground.clusters.kinds import KINDS
 from playground.clusters.log.rows import rows_of
-from playground.clusters.models import Question
+from playground.clusters.models import Cluster, Question
 from playground.clusters.packed import pack
 from playground.clusters.questions import is_stale
 from playground.scenarios.choices import Visibility
@@ -45,13 +45,7 @@ def share_verdict(
         return same
     if is_stale(cluster, question):
         raise Conflict("the cluster has moved on since; ask again, and share that", kind="Question")
-    items = [
-        row.manifest
-        for kind in sorted(KINDS, key=lambda item: item.apply_rank)
-        if kind.interpreted
-        for row in rows_of(cluster, kind).order_by("resource_version")
-    ]
-    state = {"apiVersion": "v1", "kind": "List", "items": items}
+    state = {"apiVersion": "v1", "kind": "List", "items": objects_of(cluster)}
     with transaction.atomic():
         check_share(owner, len(pack(answer)) + len(pack(state)))
         made = Verdict.objects.create(
@@ -69,6 +63,16 @@ def share_verdict(
         )
         count_stored(made.owner_id)
     return made
+
+
+def objects_of(cluster: Cluster) -> list[dict[str, Any]]:
+    """What scheduling reads of a cluster, as it is now, in the order in which it can be applied."""
+    return [
+        row.manifest
+        for kind in sorted(KINDS, key=lambda item: item.apply_rank)
+        if kind.interpreted
+        for row in rows_of(cluster, kind).order_by("resource_version")
+    ]
 
 
 def end_verdict(*, verdict: Verdict) -> None:

@@ -263,6 +263,8 @@ def _page_of(cluster: Cluster, found: Question) -> str:
     params, public_id = found.params, cluster.public_id
     if found.kind == QuestionKind.PLAN:
         return reverse("web:plan-answer", args=[public_id, found.public_id])
+    if found.kind == QuestionKind.LOOPS:
+        return reverse("web:controllers", args=[public_id])
     if found.kind == QuestionKind.SEEDS:
         return reverse("web:luck", args=[public_id])
     if found.kind == QuestionKind.RULE:

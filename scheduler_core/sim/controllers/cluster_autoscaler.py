@@ -379,7 +379,7 @@ class ClusterAutoscaler(ClusterProgram):
 
     def _options(self, found: ScaleUp | None) -> dict[str, Any]:
         """The groups that could grow, and by which expander one was chosen; JSON-able."""
-        if found is None or found.choice is None:
+        if found is None or found.choice is None or found.expander is None:
             return {}
         assert self.groups is not None
         machines = {one.name: one for one in self.groups.machines}
@@ -390,11 +390,14 @@ class ClusterAutoscaler(ClusterProgram):
             options.append({
                 "group": option.group, "type": labels.get(INSTANCE_TYPE, ""), "nodes": option.n_nodes,
                 "pods": len(option.pods), "price": None if price is None else price * option.n_nodes,
+                "leftOver": found.expander.left_over(option),
+                "priority": found.expander.priority_of(option.group),
             })  # fmt: skip
         return {
             "pods": [pod.key for pod in found.triggered[:MOST_NAMED]],
             "expander": str(self.given.options.get("expander", DEFAULTS["expander"])),
             "options": options,
+            "byExpander": found.expander.by_each(found.options),
             "filters": [[name, list(left)] for name, left in found.choice.filters],
             "refused": {group: why for group, why in self._refusals(found).items() if why},
         }
