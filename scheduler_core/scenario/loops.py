@@ -20,6 +20,7 @@ from scheduler_core.objects.merge import merge_patch
 from scheduler_core.objects.node import LABEL_HOSTNAME
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario import types
+from scheduler_core.scenario.canonical import without_server_fields
 from scheduler_core.scenario.luck import with_seed
 from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.run import with_decisions
@@ -130,6 +131,7 @@ def find_loops(
     all_cures : bool
         Try every edit; else stop at the first that ends it.
     """
+    scenario = _after_steps(scenario)
     seeds = tuple(range(scenario.seed, scenario.seed + n_seeds))
     search = LoopSearch(horizon_ns, seeds)
     search.circle = _first_circle(scenario, horizon_ns, seeds)
@@ -150,6 +152,24 @@ def find_loops(
             rest_ns = max((one.moments[-1][0] for one in watches if one.moments), default=0)
             search.cures.append(Cure(words, _recorded(with_seed(edited, seeds[0]), limit_ns), rest_ns))
     return search
+
+
+def _after_steps(scenario: types.Scenario) -> types.Scenario:
+    """One that begins with what there is after the steps, so that edits find all of it among the objects."""
+    if not scenario.steps:
+        return scenario
+    simulation = run_scenario(scenario, full_traces=False).simulation
+    return replace(
+        scenario,
+        kubernetes_release=simulation.release.name,
+        start_ns=simulation.now_ns,
+        scheduler=simulation.config,
+        objects=tuple(stored.manifest for stored in simulation.world.everything()),
+        steps=(),
+        path=(),
+        expect=(),
+        decisions=None,
+    )
 
 
 def _first_circle(scenario: types.Scenario, horizon_ns: int, seeds: Sequence[int]) -> Circle | None:
@@ -570,7 +590,7 @@ def lines_of(search: LoopSearch) -> Iterator[str]:
 def _change(before: types.Scenario, after: types.Scenario) -> dict[str, Any]:
     """Objects that an edit writes, and its configuration of the scheduler, if it has another."""
     pairs = zip(before.objects, after.objects, strict=True)
-    change: dict[str, Any] = {"write": [dict(new) for old, new in pairs if new != old]}
+    change: dict[str, Any] = {"write": [without_server_fields(new) for old, new in pairs if new != old]}
     return change if after.scheduler == before.scheduler else {**change, "scheduler": after.scheduler}
 
 

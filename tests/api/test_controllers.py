@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from playground.clusters import questions
 from playground.clusters.drive import commit
+from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.history.controllers import controllers_now
 from playground.clusters.history.story import pod_story
 from playground.clusters.history.undo import undo
 from playground.clusters.lifecycle import reset_cluster
-from playground.clusters.models import Cluster, ControllerRecord
+from playground.clusters.models import Cluster, ControllerRecord, Question
 from playground.clusters.objects.apply import apply_documents
 from tests.api.conftest import Api
 from tests.clusters.builders import make_pod, run, with_programs
@@ -80,3 +82,16 @@ def test_as_many_are_kept_however_the_work_is_cut(
     apply_documents(cluster=whole, objects=[make_pod("last", cpu="3")])
     run(whole, until="5m")
     assert len(kept(whole)) == 2
+
+
+def test_a_loop_is_looked_for_and_read_and_cancelled(api: Api, wakes: list[object]) -> None:
+    cluster = with_programs(make_pod("web", cpu="3"))
+    base = f"/clusters/{cluster.public_id}/loops/"
+    assert api.get(base).status_code == 404
+    assert api.post(base).json()["state"] == "queued"
+    assert api.send("DELETE", base).json()["state"] == "cancelled"
+    asked = api.post(base).json()
+    assert asked["page"].endswith(f"/c/{cluster.public_id}/controllers/")
+    questions.answer(question_id=Question.objects.get(public_id=asked["question"]).pk, memory=EngineMemory())
+    found = api.get(base).json()
+    assert found["state"] == "done" and found["answer"]["loop"] is None

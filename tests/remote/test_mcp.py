@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import anyio
 import pytest
+import yaml
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 
 from playground.clusters.drafts import READ_AT_ONCE_BYTES
 from playground.remote.instance import Instance, part
 from scheduler_core import ENGINE_VERSION
+from scheduler_core.cli.main import main
 from tests.remote.cases import CASES, EDITS, POD, Case, node, pod
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 WAIT_S = 90.0
+LOOPS = Path(__file__).parents[2] / "examples" / "loops"
 
 Call = Callable[..., dict[str, Any]]
 
@@ -125,6 +131,70 @@ def test_a_plan_tells_what_a_budget_holds_up_and_a_share_has_a_link(call: Call, 
     shared = call("share", cluster=cluster, title="From an agent", redact=True, days=3)
     assert shared["page"] == f"{instance.server}/s/{shared['id']}/"
     assert instance.get(f"scenarios/{shared['id']}/")["digest"] == shared["digest"]
+
+
+def test_the_tools_rest_and_the_command_line_give_one_answer_about_controllers(
+    call: Call, instance: Instance, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of runs, of why nodes stay, of settings side by side, and of loops with what ends them."""
+
+    def printed(command: str, *more: str) -> Any:
+        with urlopen(f"{instance.server}/api/v1/{base}/scenario", timeout=60) as answer:
+            (tmp_path / "now.yaml").write_bytes(answer.read())
+        main([command, "--json", str(tmp_path / "now.yaml"), *more])
+        return json.loads(capsys.readouterr().out)
+
+    def answered(row: Any) -> Any:
+        while row["state"] in ("queued", "running"):
+            time.sleep(0.2)
+            row = instance.get(row["url"])
+        return row["answer"]
+
+    programs = yaml.safe_load((LOOPS / "low_node_utilization.yaml").read_text("utf-8"))
+    annotations = {f"playground.dev/{name}": json.dumps(one) for name, one in programs["controllers"].items()}
+    annotations["playground.dev/cluster-autoscaler"] = json.dumps(
+        {"nodeGroups": [{"name": "nodes", "minSize": 2, "maxSize": 3}]}
+    )
+    system = {"apiVersion": "v1", "kind": "Namespace"}
+    system["metadata"] = {"name": "kube-system", "annotations": annotations}
+    nodes = [node(name, allocatable="memory: 16Gi", labels="pool: nodes") for name in ("a", "b")]
+    text = "\n---\n".join([*nodes, json.dumps(system), *map(json.dumps, programs["objects"])])
+    cluster = call("create_cluster", yaml=text)["cluster"]
+    base = f"clusters/{cluster}"
+
+    found = answered(instance.post(f"{base}/loops/", {}))
+    assert found == printed("loops", "--all") and found["loop"] is not None
+    said = call("controllers", cluster=cluster, loops=True)
+    assert said["loop"] == found["loop"]
+    assert said["cures"] == [cure["sentence"] for cure in found["cures"]] and said["tried"]
+
+    call("run", cluster=cluster, until="26m")
+    replayed, now = printed("replay"), instance.get(f"{base}/controllers/")
+    runs = instance.get(f"{base}/controllers/runs/", limit="500")["items"][::-1]
+    assert runs and replayed["outlook"] == {name: now[name] for name in ("nodes", "pods")}
+    assert [
+        {
+            "at": run["at"], "controller": run["controller"], "subject": run["subject"] or "",
+            "did": [act["text"] for act in run["did"]],
+            "whyNot": {one["object"]: one["text"] for one in run["whyNot"]},
+        }
+        for run in runs
+    ] == replayed["controllers"]  # fmt: skip
+    said = call("controllers", cluster=cluster)
+    acts = [
+        f"{run['at']} {run['controller']}: {act}" for run in replayed["controllers"] for act in run["did"]
+    ]
+    assert set(said["runs"]) <= set(acts) and (said["state"], said["sentence"]) == (
+        now["state"],
+        now["sentence"],
+    )
+
+    variants = [{"name": "as it is"}, {"name": "off", "descheduler": None}]
+    (tmp_path / "variants.yaml").write_text(yaml.safe_dump_all(variants), "utf-8")
+    side = printed("plan", "compare", str(tmp_path / "variants.yaml"), "--time", "30m")["comparison"]
+    asked = {"ask": "compare", "variants": variants, "time": "30m"}
+    assert answered(instance.post(f"{base}/plan", asked))["comparison"] == side
+    assert call("plan", cluster=cluster, **asked)["comparison"] == side
 
 
 @pytest.mark.parametrize(
