@@ -58,9 +58,13 @@ SILENCE_S: Final = 90.0
 """A watch that says nothing for so long is begun again where it was: a bookmark comes sooner."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 BATCH_S: Final = 0.5
-"""Changes of so long are put in the order of their versions: each kind has a watch, and none waits for another."""
+"""Changes of so long are put in the order of their versions: each kind has a watch."""
+MISSED_S: Final = 30.0
+"""So long the others wait for a watch that broke off: a decision is judged on what of each kind was there."""
 KEY_BYTES: Final = 16
-_GONE, _FORBIDDEN, _NOT_FOUND = 410, 403, 404
+_GONE, _FORBIDDEN, _NOT_FOUND, _TIMEOUT = 410, 403, 404, 504
+TOO_NEW: Final = 3
+"""So many refusals with a timeout in a row: the cluster may have gone back to versions of before, as from a backup."""
 _CONFIG: Final[Any] = config
 """It has no types."""
 _FIRST_KINDS: Final = ("Node", "Pod")
@@ -124,10 +128,11 @@ class Follower:
 
     def __init__(self, api: client.ApiClient, namespace: str = "") -> None:
         self._api, self._namespace = api, namespace
-        self._queue: queue.Queue[Line] = queue.Queue(HELD)
+        self._queue: queue.Queue[tuple[float, Line]] = queue.Queue(HELD)
+        self._kept: list[tuple[float, Line]] = []
+        self._newest = 0
         self._stopped = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self.kinds: list[str] = []
+        self._watched: list[_Kind] = []
         self.is_interrupted = False
         self.n_relisted = 0
 
@@ -153,20 +158,41 @@ class Follower:
                 continue
             except urllib3.exceptions.HTTPError as error:
                 raise CannotFollow(f"the cluster cannot be reached: {error}") from None
-            self.kinds.append(kind)
-            thread = threading.Thread(target=self._watch, args=(watched,), name=f"follow {kind}", daemon=True)
-            self._threads.append(thread)
-        for thread in self._threads:
-            thread.start()
+            self._watched.append(watched)
+        for watched in self._watched:
+            watched.changed_s = time.monotonic()
+            threading.Thread(
+                target=self._watch, args=(watched,), name=f"follow {watched.kind}", daemon=True
+            ).start()
+
+    @property
+    def kinds(self) -> list[str]:
+        """Those that were listed."""
+        return [watched.kind for watched in self._watched]
 
     def batch(self) -> list[Line]:
-        """What came within `BATCH_S`, in the order of its versions."""
-        lines: list[Line] = []
-        end = time.monotonic() + BATCH_S
-        while (left := end - time.monotonic()) > 0 and len(lines) < HELD:
+        """What came within `BATCH_S`, or until watches that broke off are back, in the order of its versions.
+
+        Where something was missed it is not known what came before it: all have a gap then, as has what comes late.
+        """
+        came, end = self._kept, time.monotonic() + BATCH_S
+        while len(came) < HELD:
             with contextlib.suppress(queue.Empty):
-                lines.append(self._queue.get(timeout=left))
-        return sorted(lines, key=_version)
+                came.append(self._queue.get(timeout=max(0.0, end - time.monotonic())))
+                continue
+            if not came or self.is_interrupted or not any(one.is_awaited for one in self._watched):
+                break
+            end = time.monotonic() + BATCH_S / 4
+        until_s = math.inf if len(came) >= HELD or self.is_interrupted else time.monotonic() - BATCH_S / 4
+        self._kept = [entry for entry in came if entry[0] > until_s]
+        lines = sorted((line for at_s, line in came if at_s <= until_s), key=_version)
+        is_gap = any("gap" in line for line in lines) or any(one.is_missing for one in self._watched)
+        before, comparable = 0 if is_gap else self._newest, [line for line in lines if not _is_apart(line)]
+        self._newest = max((before, *map(_version, comparable)))
+        return [
+            line | {"gap": True} if is_gap or (_version(line) < before and not _is_apart(line)) else line
+            for line in lines
+        ]
 
     def interrupted(self, *signal: object) -> None:
         """Take no further batch; interrupted once more, end at once.
@@ -184,23 +210,25 @@ class Follower:
         self._stopped.set()
 
     def _watch(self, watched: _Kind) -> None:
-        pause_s = FIRST_PAUSE_S
+        pause_s, n_timeouts = FIRST_PAUSE_S, 0
         while not self._stopped.is_set():
             try:
                 if watched.is_cut_off:
                     self.n_relisted += 1
                     self._put_all(watched.listed(again=True))
                 for line in watched.changes():
-                    pause_s = FIRST_PAUSE_S
+                    pause_s, n_timeouts = FIRST_PAUSE_S, 0
                     self._put_all((line,))
                     if self._stopped.is_set():
                         return
             except _Refused as error:
-                if error.status == _FORBIDDEN:
-                    gap = _not_known(watched.kind, f"(no right to watch {watched.plural})", watched.row)
+                if error.status in (_FORBIDDEN, _NOT_FOUND):
+                    watched.is_over = True
+                    gap = _not_known(watched.kind, f"({watched.plural} can be watched no more)", watched.row)
                     self._put_all((gap,))
                     return
-                watched.is_cut_off |= error.status == _GONE
+                n_timeouts += error.status == _TIMEOUT
+                watched.is_cut_off |= error.status == _GONE or n_timeouts >= TOO_NEW
             except (urllib3.exceptions.HTTPError, OSError, ValueError):
                 pass  # cut in the middle: it goes on where it was
             self._stopped.wait(pause_s * random.uniform(0.5, 1.0))
@@ -210,7 +238,7 @@ class Follower:
         for line in lines:
             while not self._stopped.is_set():
                 with contextlib.suppress(queue.Full):
-                    self._queue.put(line, timeout=0.5)
+                    self._queue.put((time.monotonic(), line), timeout=0.5)
                     break
 
 
@@ -225,7 +253,22 @@ class _Kind:
         self._namespace = namespace
         self._there: dict[tuple[str, str], str] = {}
         self._since = ""
-        self.is_cut_off = False
+        self._is_watched = False
+        self.is_cut_off = self.is_over = False
+        self.changed_s = 0.0
+        """When the watch began, or broke off."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether changes may be there already that its watch has not said."""
+        return not self.is_over and time.monotonic() - self.changed_s < (
+            BATCH_S if self._is_watched else MISSED_S
+        )
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it is not waited for any more."""
+        return not (self.is_over or self._is_watched or self.is_awaited)
 
     @property
     def row(self) -> Mapping[str, Any]:
@@ -245,11 +288,12 @@ class _Kind:
             page = self._page(query)
             for item in page.get("items") or ():
                 place, version = _place(item)
-                seen[place] = version
+                known = self._there.get(place)
+                seen[place] = self._there[place] = version
                 if not again:
                     yield self._line(LISTED, item)
-                elif self._there.get(place) != version:
-                    yield self._line(MODIFIED if place in self._there else ADDED, item) | {"gap": True}
+                elif known != version:
+                    yield self._line(ADDED if known is None else MODIFIED, item) | {"gap": True}
             meta = page.get("metadata") or {}
             if not meta.get("continue"):
                 break
@@ -273,7 +317,7 @@ class _Kind:
             "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._since,
             "timeoutSeconds": str(WATCH_S),
         }  # fmt: skip
-        with _closed(self._get(query, SILENCE_S)) as answer:
+        with _closed(self._get(query, SILENCE_S)) as answer, self._watching():
             for text in _lines(answer):
                 event = json.loads(text)
                 what, item = event["type"], event["object"]
@@ -283,13 +327,22 @@ class _Kind:
                 if what != "BOOKMARK":
                     known = self._there.get(place)
                     if what == DELETED:
-                        self._there.pop(place, None)
-                    else:
+                        if known is not None and not _is_older(version, known):
+                            del self._there[place]
+                            yield self._line(DELETED, item)
+                    elif known is None or (known != version and not _is_older(version, known)):
                         self._there[place] = version
-                    if (known != version) if what != DELETED else known is not None:
-                        yield self._line(what if known is None or what == DELETED else MODIFIED, item)
-                if not (version.isdigit() and self._since.isdigit()) or int(version) > int(self._since):
+                        yield self._line(what if known is None else MODIFIED, item)
+                if not _is_older(version, self._since):
                     self._since = version
+
+    @contextlib.contextmanager
+    def _watching(self) -> Iterator[None]:
+        self._is_watched, self.changed_s = True, time.monotonic()
+        try:
+            yield
+        finally:
+            self._is_watched, self.changed_s = False, time.monotonic()
 
     def _line(self, what: str, item: Mapping[str, Any]) -> Line:
         whole = {"apiVersion": self._rows[0]["apiVersion"], "kind": self.kind, **item}
@@ -349,6 +402,11 @@ def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         yield from filter(None, whole)
 
 
+def _is_older(version: str, than: str) -> bool:
+    """Whether a version is before another one: a page of a list may be newer than the list, and a watch repeats it."""
+    return version.isdigit() and than.isdigit() and int(version) < int(than)
+
+
 def _place(item: Mapping[str, Any]) -> tuple[tuple[str, str], str]:
     meta = item.get("metadata") or {}
     return (str(meta.get("namespace") or ""), str(meta.get("name") or "")), str(
@@ -360,6 +418,11 @@ def _version(line: Line) -> int:
     """What numbers a change; versions are opaque, but those of one cluster have grown in every release."""
     text = str(((line.get("object") or {}).get("metadata") or {}).get("resourceVersion") or "")
     return int(text) if text.isdigit() else 0
+
+
+def _is_apart(line: Line) -> bool:
+    """Whether its version is none of the others': an API server may keep events elsewhere."""
+    return bool(line["type"] == NOT_KNOWN or line["object"]["kind"] == "Event")
 
 
 def _not_known(kind: str, what: str, row: Mapping[str, Any] | None = None) -> Line:

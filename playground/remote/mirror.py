@@ -68,7 +68,8 @@ class Mirror:
         is_over: Callable[[], bool],
     ) -> None:
         self._instance, self._say, self._is_over = instance, say, is_over
-        self._path = f"clusters/{part(self._find(name) or self._make(name, made_with))}/following/"
+        self.cluster = self._find(name) or self._make(name, made_with)
+        self._path = f"clusters/{part(self.cluster)}/following/"
         program = f"follow by {getpass.getuser()} on {socket.gethostname()}"[:200]
         begun = instance.ask("PUT", self._path, {"source": source, "program": program, "redacted": redacted})[
             1

@@ -178,8 +178,10 @@ class LiveIncident:
                 replace(self._start, objects=objects), self._seed, traces=False, suspects=Suspects()
             )
             self._reading.before.clear()
-        decisions, until_ns = self.incident.decisions, now_ns - SETTLED_NS
-        n_ripe = _n_ripe([one.at_ns for one in decisions[self._n_judged :]], until_ns)
+        decisions = self.incident.decisions
+        new = decisions[self._n_judged :]
+        more = {one.author for one in new} & set(self._reading.undecided.values())
+        n_ripe = _n_ripe([one.at_ns for one in new], now_ns, LAG_NS if more else SETTLED_NS)
         ripe = decisions[self._n_judged : self._n_judged + n_ripe]
         left = decisions[self._n_judged + n_ripe :]
         end = min((one.judged_seq for one in left), default=self._reading.next_seq)
@@ -196,14 +198,17 @@ class LiveIncident:
         return found
 
 
-def _n_ripe(times_ns: Sequence[int], until_ns: int) -> int:
-    """How many decisions are judged now: until a time, but what was decided in a row together.
+def _n_ripe(times_ns: Sequence[int], now_ns: int, pause_ns: int) -> int:
+    """How many decisions are judged now: those of `SETTLED_NS` ago, but what was decided in a row together.
 
-    Their order may be another than that of their entries. For a row without an end `LAG_NS` is waited.
+    Their order may be another than that of their entries. A row ends with a pause; for one without an end `LAG_NS` is
+    waited.
     """
+    until_ns = now_ns - SETTLED_NS
     n_ripe = n_whole = next((n for n, at_ns in enumerate(times_ns) if at_ns > until_ns), len(times_ns))
-    if n_ripe == len(times_ns) or (n_ripe and until_ns - times_ns[0] > LAG_NS):
+    if n_ripe and until_ns - times_ns[0] > LAG_NS:
         return n_ripe
-    while n_whole and times_ns[n_whole] - times_ns[n_whole - 1] < SETTLED_NS:
+    ends_ns = [*times_ns[1:], now_ns]
+    while n_whole and ends_ns[n_whole - 1] - times_ns[n_whole - 1] < pause_ns:
         n_whole -= 1
     return n_whole

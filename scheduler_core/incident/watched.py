@@ -13,10 +13,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.incident.changes import LAG_NS, Incident, LoggedChange, Reading, is_followed, key_of
+from scheduler_core.incident.changes import (
+    LAG_NS,
+    LONGEST_BURST,
+    Incident,
+    LoggedChange,
+    Reading,
+    is_followed,
+    key_of,
+)
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER
-from scheduler_core.whatif.judge import NO_NODE, Key, Manifest
+from scheduler_core.sim.pod_index import condition_of
+from scheduler_core.whatif.judge import NO_NODE, PREEMPT, Key, Manifest
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 LISTED, NOT_KNOWN = "LISTED", "NOT_KNOWN"
@@ -47,6 +56,8 @@ class WatchReading(Reading):
     def __init__(self, incident: Incident, known: Mapping[Key, Manifest]) -> None:
         super().__init__(incident, known)
         self._failed_ns: dict[Key, int] = {}
+        self.undecided: dict[Key, str] = {}
+        """Pods about which no decision is known yet, and whose it will be."""
 
     def changes(self, lines: Iterable[tuple[int, Line]]) -> Iterator[LoggedChange]:
         """Changes by lines with their times."""
@@ -61,8 +72,9 @@ class WatchReading(Reading):
             return
         manifest = line["object"]
         at_ns = self.incident.happens(at_ns, what)
+        gap = IN_A_GAP if line.get("gap") else ""
         if manifest["kind"] == "Event":
-            self._event(manifest, at_ns)
+            self._event(manifest, at_ns, gap)
             return
         if not is_followed(manifest):
             return
@@ -75,15 +87,25 @@ class WatchReading(Reading):
         elif what == DELETED:
             if key in self.known:
                 self._failed_ns.pop(key, None)
+                if gap:
+                    self._may_be_evicted(key, at_ns)
                 yield self.gone(key, at_ns)
         elif key[0] == "Pod":
-            yield from self._pod(key, manifest, at_ns, IN_A_GAP if line.get("gap") else "")
+            yield from self._pod(key, manifest, at_ns, gap)
         else:
             self.made.add(key)
             yield self.now(manifest, key, at_ns)
+        if key[0] == "Pod":
+            self._decided(key, self.pods.get(key))
+
+    def _decided(self, key: Key, pod: Manifest | None) -> None:
+        if pod is None or pod["spec"].get("nodeName") or condition_of(pod, "PodScheduled") is not None:
+            self.undecided.pop(key, None)
+        else:
+            self.undecided[key] = _author_of(pod)
 
     def _pod(self, key: Key, pod: Manifest, at_ns: int, gap: str) -> Iterator[LoggedChange]:
-        old, author = self.pods.get(key), str(pod["spec"].get("schedulerName") or "default-scheduler")
+        old, author = self.pods.get(key), _author_of(pod)
         if old is not None and old["metadata"].get("uid") != pod["metadata"].get("uid"):
             yield self.gone(key, at_ns)
             old = None
@@ -108,7 +130,15 @@ class WatchReading(Reading):
             by = author if decided else _evicted_by(pod) if old and not _evicted_by(old) else ""
             yield self.now(pod, key, at_ns, by)
 
-    def _event(self, event: Manifest, at_ns: int) -> None:
+    def _may_be_evicted(self, key: Key, at_ns: int) -> None:
+        """A pod went between two lists: if others were evicted on its node just before, it may have been, too."""
+        node = self.pods.get(key, {}).get("spec", {}).get("nodeName")
+        for one in self.incident.decisions[-LONGEST_BURST:]:
+            recent = one.kind == PREEMPT and at_ns - one.at_ns <= LAG_NS
+            if node and recent and one.node == node and f"{key[1]}/{key[2]}" not in one.victims:
+                one.unknown = one.unknown or IN_A_GAP
+
+    def _event(self, event: Manifest, at_ns: int, gap: str) -> None:
         """A pod found no node once more, and says the same: its status does not change."""
         about = event.get("involvedObject") or event.get("regarding") or {}
         key = ("Pod", str(about.get("namespace") or ""), str(about.get("name") or ""))
@@ -119,9 +149,12 @@ class WatchReading(Reading):
         if last_ns is None or at_ns - last_ns <= LAG_NS or about.get("uid") != pod["metadata"].get("uid"):
             return
         self._failed_ns[key] = at_ns
-        author = str(pod["spec"].get("schedulerName") or "default-scheduler")
         message = str(event.get("message") or event.get("note") or "")
-        self.decide(author, at_ns, NO_NODE, key, "", message=message)
+        self.decide(_author_of(pod), at_ns, NO_NODE, key, "", message=message, unknown=gap)
+
+
+def _author_of(pod: Manifest) -> str:
+    return str(pod["spec"].get("schedulerName") or "default-scheduler")
 
 
 def _evicted_by(pod: Manifest) -> str:

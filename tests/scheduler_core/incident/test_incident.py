@@ -22,7 +22,7 @@ from scheduler_core.incident.sources import read_incident
 from scheduler_core.incident.verdicts import JudgedIncident, LiveIncident, judge_incident
 from scheduler_core.incident.watched import IN_A_GAP, WatchRecord
 from scheduler_core.objects.defaults import prepare
-from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.objects.fields import format_time_ns, parse_time_ns
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.redact import Renaming
@@ -30,6 +30,7 @@ from tests.scheduler_core.incident.audited import Audited, Manifest, churn, writ
 from tests.scheduler_core.whatif.random_clusters import node, pod
 
 SEEDS = range(6)
+KUBE_API = Path(__file__).parents[2] / "kube_api/data"
 
 
 def incident_of(events: list[Manifest], tmp_path: Path, **more: Any) -> Incident:
@@ -95,6 +96,30 @@ def test_watches_say_what_an_audit_log_says(seed: int, tmp_path: Path) -> None:
             now += following.judge(parse_time_ns(line["at"]))
     now += following.judge(2**62)
     assert [one.document() | {"by": ""} for one in now] == decided
+
+
+@pytest.mark.parametrize(("at", "pause_s"), [(3, 1.5), (11, 4.0)])
+def test_a_binding_that_takes_long_is_in_a_row_with_what_was_decided_after_it(
+    at: int, pause_s: float
+) -> None:
+    """A real scheduler decided by name, and its Bindings came in another order: the one of the first pod last."""
+    recorded = json.loads((KUBE_API / "kube_scheduler_decides.json").read_text())["b-bind"]
+    following, now_s, found = LiveIncident(release=DEFAULT), 1_800_000_000.0, []
+    objects = {item["metadata"]["name"]: prepare(item) for item in recorded["objects"]}
+
+    def take(type_: str, item: Any) -> None:
+        following.take({"at": format_time_ns(int(now_s * 10**9)), "type": type_, "object": item})
+
+    for item in objects.values():
+        take("LISTED" if item["kind"] == "Node" else "ADDED", item)
+    for number, request in enumerate(recorded["requests"]):
+        for _ in range(int(10 * pause_s) if number == at else 1):
+            now_s += 0.1
+            found += following.judge(int(now_s * 10**9))
+        pod = objects[request["path"].split("/")[-2]]
+        take("MODIFIED", {**pod, "spec": {**pod["spec"], "nodeName": request["body"]["target"]["name"]}})
+    found += following.judge(2**62)
+    assert len(found) == 12 and all(one.found.agrees for one in found)
 
 
 def test_a_watch_that_was_cut_off_does_not_know_what_it_missed() -> None:
