@@ -48,7 +48,7 @@ QUERIES = {
     f"{C}cluster/?confirm=delete": 7,
     f"{C}cycles/": 6,
     f"{C}cycles/1/": 6,
-    f"{C}timeline/": 11,
+    f"{C}timeline/": 12,
     "/": 6,
 }
 """Where it is more than `MOST`, or fewer and worth keeping so."""
