@@ -10,13 +10,14 @@ import hashlib
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import IO, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -426,22 +427,33 @@ def run_process(
     subprocess.TimeoutExpired
     """
     command = [sys.executable, "-m", "playground.engine.scenario_process"]
-    given: bytes | None = request
     deadline_s = time.monotonic() + timeout_s
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=ROOT) as process:
+    # From a file: what `communicate` has not written before its first timeout, it does not write any more.
+    with (
+        tempfile.TemporaryFile() as given,
+        subprocess.Popen(
+            command, stdin=_holding(given, request), stdout=PIPE, stderr=PIPE, cwd=ROOT
+        ) as process,
+    ):
         try:
             while True:
                 try:
-                    out, said = process.communicate(given, min(timeout_s, LOOK_EVERY_S))
+                    out, said = process.communicate(timeout=min(timeout_s, LOOK_EVERY_S))
                     return subprocess.CompletedProcess(command, process.returncode, out, said)
                 except subprocess.TimeoutExpired as under_way:
-                    given = None
                     if time.monotonic() > deadline_s:
                         raise
                     if told is not None and not told(*_progress(under_way.stderr or b"")):
                         raise RunStopped("the run was cancelled") from None
         finally:
             process.kill()
+
+
+def _holding(given: IO[bytes], request: bytes) -> IO[bytes]:
+    """The file with the request in it, to be read from its start."""
+    given.write(request)
+    given.seek(0)
+    return given
 
 
 def _progress(said: bytes) -> tuple[str, float]:

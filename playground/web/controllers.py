@@ -52,7 +52,7 @@ def controllers(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     problem, tried, status = "", {}, 200
     if "find" in request.POST:
         asked_or_told(request, cluster, QuestionKind.LOOPS)
-        return redirect(f"{reverse('web:controllers', args=[cluster.public_id])}#h-ends")
+        return redirect(f"{reverse('web:controllers', args=[cluster.public_id])}#ends")
     if request.method == "POST":
         program, text = request.POST.get("program", ""), request.POST.get("text", "").strip()
         if program not in PROGRAMS:
@@ -138,7 +138,7 @@ def _loop(circle: KeptLoop) -> View:
             for turn in (angle + gap, after - gap)
             for value in (centre[0] + radius * math.cos(turn), centre[1] + radius * math.sin(turn))
         ]
-        lines = textwrap.wrap(step.what, 29, max_lines=3, placeholder=" …") if n <= MOST_DRAWN_STEPS else []
+        lines = textwrap.wrap(step.what, 29, max_lines=4, placeholder=" …") if n <= MOST_DRAWN_STEPS else []
         above = {"middle": -22 - 16 * len(lines) if py < centre[1] else 34}.get(side, -6)
         steps.append({
             "number": number + 1, "name": controller_name(step.controller), "css": controller_css(step.controller),

@@ -56,6 +56,7 @@ CONTROLLERS: Final[Mapping[str, tuple[str, str]]] = {
     "karpenter": ("Karpenter (a model)", "c-aut"),
     "vertical-pod-autoscaler": ("Vertical pod autoscaler (a model)", "c-hpa"),
     SCALES_PODS: ("HPA", "c-hpa"),
+    "scheduler": ("Scheduler", "c-sch"),
 }
 """Name and style."""
 RUN_LANES = 8

@@ -131,7 +131,7 @@ def find_loops(
     all_cures : bool
         Try every edit; else stop at the first that ends it.
     """
-    scenario = _after_steps(scenario)
+    scenario = _without_ended(_after_steps(scenario))
     seeds = tuple(range(scenario.seed, scenario.seed + n_seeds))
     search = LoopSearch(horizon_ns, seeds)
     search.circle = _first_circle(scenario, horizon_ns, seeds)
@@ -170,6 +170,18 @@ def _after_steps(scenario: types.Scenario) -> types.Scenario:
         expect=(),
         decisions=None,
     )
+
+
+def _without_ended(scenario: types.Scenario) -> types.Scenario:
+    """Without pods that are over, of which a loop may have left thousands; a Job counts its own."""
+
+    def is_over(one: Mapping[str, Any]) -> bool:
+        owners = one["metadata"].get("ownerReferences") or ()
+        phase = (one.get("status") or {}).get("phase")
+        return phase in ("Failed", "Succeeded") and all(owner["kind"] != "Job" for owner in owners)
+
+    kept = (one for one in scenario.objects if one["kind"] != "Pod" or not is_over(one))
+    return replace(scenario, objects=tuple(kept))
 
 
 def _first_circle(scenario: types.Scenario, horizon_ns: int, seeds: Sequence[int]) -> Circle | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from playground.engine import scenarios
 from playground.engine.scenarios import RunStopped, answer_of_process, ask_process, run_process
 from scheduler_core.scenario.gallery import gallery_text
 from tests.scenario_processes import run_forked
@@ -23,6 +24,13 @@ def test_a_forked_process_answers_as_a_fresh_one(document: str) -> None:
     fresh, forked = (run(asked(document=document), 120) for run in (run_process, run_forked))
     assert (forked.returncode, forked.stdout) == (fresh.returncode, fresh.stdout)
     assert forked.returncode == 0
+
+
+def test_a_document_is_read_whole_by_a_process_that_is_slow_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a pipe holds, looked after before it is read."""
+    monkeypatch.setattr(scenarios, "LOOK_EVERY_S", 0.01)
+    done = run_process(asked(document="nodes: 3\n" + 300_000 * "#"), 60)
+    assert (done.returncode, b"problems" in done.stdout) == (0, True)
 
 
 def test_what_breaks_off_says_why_in_both() -> None:

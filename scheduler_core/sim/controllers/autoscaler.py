@@ -313,7 +313,9 @@ class _Look:
         self.world.scale(target, desired, "scaled by its autoscaler")
         scaled = Mention(kind, f"{self.namespace}/{name}")
         facts = {"group": str(scaled), "delta": desired - current}
-        self.did.append(Act(("scales ", scaled, f" from {current} to {desired}"), why=reason, facts=facts))
+        effect = "takes" if desired < current else "acts"
+        what = ("scales ", scaled, f" from {current} to {desired}")
+        self.did.append(Act(what, why=reason, effect=effect, facts=facts))
         self._condition(
             "AbleToScale", True, "SucceededRescale",
             f"the HPA controller was able to update the target scale to {desired}",
