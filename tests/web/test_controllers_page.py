@@ -72,7 +72,7 @@ def test_a_loop_is_drawn_with_what_goes_round(client: Client, wakes: list[object
     html = html_of(client.get(f"/c/{cluster.public_id}/controllers/"))
     [run_at] = set(re.findall(r'<a href="(\?run=\d+)#h-run">Descheduler</a>', html)[:1])
     assert "Descheduler at 2" in page(client, cluster, run_at)
-    for number in re.findall(r'href="/c/\w+/cycles/(\d+)/">scheduler</a>', html):
+    for number in re.findall(r'href="/c/\w+/cycles/(\d+)/">Scheduler</a>', html):
         assert "places" in text and client.get(f"/c/{cluster.public_id}/cycles/{number}/").status_code == 200
     assert 'class="round"' in html
 
@@ -81,9 +81,9 @@ def test_a_loop_is_drawn_with_what_goes_round(client: Client, wakes: list[object
     [asked] = Question.objects.filter(cluster=cluster)
     assert questions.answer(question_id=asked.pk, memory=EngineMemory()) == Question.State.DONE
     text = page(client, cluster)
-    assert "What ends it each change was run until rest with 3 seeds" in text
-    assert "at rest LowNodeUtilization: raise targetThresholds to 100" in text
-    assert "still loops every 10m0s DefaultEvictor: set nodeFit: true" in text
+    assert "What ends it Each change was run until rest, with 3 seeds." in text
+    assert "LowNodeUtilization: raise targetThresholds to 100 at rest nothing changes any more" in text
+    assert "DefaultEvictor: set nodeFit: true still loops every 10m0s" in text
     before = {cluster.pk}
     branched = client.post(f"/c/{cluster.public_id}/questions/{asked.public_id}/branch/", {"rank": "1"})
     assert branched.status_code == 302

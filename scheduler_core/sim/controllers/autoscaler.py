@@ -314,8 +314,8 @@ class _Look:
         scaled = Mention(kind, f"{self.namespace}/{name}")
         facts = {"group": str(scaled), "delta": desired - current}
         effect = "takes" if desired < current else "acts"
-        what = ("scales ", scaled, f" from {current} to {desired}")
-        self.did.append(Act(what, why=reason, effect=effect, facts=facts))
+        acted = ("scales ", scaled, f" from {current} to {desired}")
+        self.did.append(Act(acted, why=reason, effect=effect, facts=facts))
         self._condition(
             "AbleToScale", True, "SucceededRescale",
             f"the HPA controller was able to update the target scale to {desired}",
