@@ -932,6 +932,9 @@ class ForeignDecision(OfPod, Row):
         Empty until it is judged (foreign/decisions.py).
     reasons, our_victims
         Lists of text.
+    cause, cause_facts
+        Why it differs, as `incident.verdicts.cause_document` has it without its `kind`; empty: not known. The facts
+        are None where no cause was looked for.
     """
 
     Kind = choices.DecisionKind
@@ -964,6 +967,8 @@ class ForeignDecision(OfPod, Row):
     our_score = models.BigIntegerField(null=True, blank=True)
     reasons = models.JSONField(default=list)
     our_victims = models.JSONField(default=list)
+    cause = models.CharField(max_length=8, blank=True, default="")
+    cause_facts = models.JSONField(null=True, blank=True)
     engine_version = models.CharField(max_length=40, blank=True, default="")
     trace = models.BinaryField(null=True, blank=True)  # of our cycle
 
@@ -994,6 +999,8 @@ class FollowedCluster(Row):
         Of the follower that writes now, and of its last batch: one that comes twice is taken once.
     is_listed
         Whether the cluster was listed whole since the session began.
+    is_paused
+        Decisions that are taken from now on are not judged; objects are followed.
     lag_ms
         How old the newest change of the last batch was when it was sent.
     not_known
@@ -1012,6 +1019,7 @@ class FollowedCluster(Row):
     number = models.BigIntegerField(default=0)
     is_listed = models.BooleanField(default=False)
     is_stopped = models.BooleanField(default=False)
+    is_paused = models.BooleanField(default=False)
     began = models.DateTimeField(auto_now_add=True)
     heard = models.DateTimeField(default=timezone.now)
     lag_ms = models.IntegerField(default=0)

@@ -28,9 +28,12 @@ from scheduler_core.scenario.redact import redact, verify_redaction, without_fai
 from scheduler_core.scenario.run import check_scenario, run, run_to_cycle, with_decisions
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.scenario.tasks import grade, tasks
+from scheduler_core.scenario.types import Expectation
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.version import ENGINE_VERSION
+
+MOST_EXPECTED: Final = 2_000
 
 
 def decided(document: str, objects_at: int | None, traces_up_to: int) -> FreshRun:
@@ -83,6 +86,17 @@ def redacted(document: str, title: str) -> MadeText:
         noun = "expectation that does" if n_failing == 1 else "expectations that do"
         notes.append(f"{n_failing} {noun} not hold without the names left out")
     return MadeText(dump_scenario(scenario), tuple(notes))
+
+
+def as_test(document: str) -> MadeText:
+    """Run it, and expect where each pod ends."""
+    scenario = load(document)
+    result = run(scenario, full_traces=False)
+    expect = [Expectation(pod=one.key, state=one.state, node=one.node) for one in result.pods().values()]
+    left = max(0, len(expect) - MOST_EXPECTED)
+    notes = [f"{left:,} more pods are not expected anywhere"] if left else []
+    made = dataclasses.replace(scenario, expect=tuple(expect[:MOST_EXPECTED]), decisions=None)
+    return MadeText(dump_scenario(made), (f"{len(made.expect):,} expectations, which hold now", *notes))
 
 
 def ends(document: str, seeds: Sequence[int]) -> list[SeedRun]:
@@ -174,6 +188,7 @@ _DOES: Final[Mapping[str, Callable[..., Any]]] = {
     "grade": graded,
     "model": modelled,
     "redact": redacted,
+    "test": as_test,
 }
 
 

@@ -65,6 +65,7 @@ KEY_BYTES: Final = 16
 _GONE, _FORBIDDEN, _NOT_FOUND, _TIMEOUT = 410, 403, 404, 504
 TOO_NEW: Final = 3
 """So many refusals with a timeout in a row: the cluster may have gone back to versions of before, as from a backup."""
+PAUSED: Final = "judging was paused"
 _CONFIG: Final[Any] = config
 """It has no types."""
 _FIRST_KINDS: Final = ("Node", "Pod")
@@ -467,7 +468,8 @@ class FollowReport:
 
     def judged(self, now_ns: int) -> None:
         """Say what was decided and is settled by now."""
-        for one in self._live.judge(now_ns):
+        is_paused = self.mirror is not None and self.mirror.is_paused
+        for one in self._live.judge(now_ns, unknown=PAUSED if is_paused else ""):
             self.counts[one.found.verdict] += 1
             if self.mirror is not None:
                 self.mirror.decision(one)

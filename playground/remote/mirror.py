@@ -86,6 +86,7 @@ class Mirror:
         self._newest_ns = 0
         self._sent_gaps = -1
         self._sent_s = 0.0
+        self.is_paused = False
 
     def _find(self, name: str) -> str | None:
         page: str | None = "clusters/?limit=100"
@@ -185,7 +186,7 @@ class Mirror:
         while self._batch is not None:
             self._batch["lagMs"] = max(0, (time.time_ns() - self._newest_ns) // 1_000_000)
             try:
-                self._instance.post(self._path, self._batch)
+                self.is_paused = bool(self._instance.post(self._path, self._batch).get("paused"))
             except Refused as error:
                 if error.status not in _PASSES or (self._is_over() and pause_s > LAST_PAUSE_S):
                     raise

@@ -25,6 +25,8 @@ from scheduler_core.schema.tables import table_beside
 
 LOOKS: Final[Mapping[str, Sequence[str]]] = table_beside(__package__, "looks.yaml")["verdicts"]
 UNNAMED: Final = ("", "default-scheduler")
+AROUND_NS: Final = 30_000_000_000
+"""The stretch of the timeline before a decision, and after it."""
 
 
 def view_agreement(cluster: Cluster, found: Agreement) -> dict[str, Any]:
@@ -130,6 +132,7 @@ def decision(request: HttpRequest, cluster: Cluster, seq: int, kind: str) -> Htt
     context: dict[str, Any] = {
         "told": view_decision(row),
         "view": None,
+        "around": [max(0, row.at_ns - cluster.start_ns + sign * AROUND_NS) // 1_000_000 for sign in (-1, 1)],
         "refused": "" if row.verdict else _have_judged(cluster),
     }
     if row.trace is not None:

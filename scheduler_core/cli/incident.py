@@ -20,6 +20,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.incident.as_scenario import scenario_of
 from scheduler_core.incident.changes import Incident
 from scheduler_core.incident.sources import read_incident
+from scheduler_core.incident.suspects import words_of
 from scheduler_core.incident.verdicts import JudgedDecision, JudgedIncident, judge_incident
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
 from scheduler_core.releases import DEFAULT, Release
@@ -131,4 +132,6 @@ def line_of(one: JudgedDecision) -> str:
     ours = one.found
     why = f": {'; '.join(ours.reasons)}" if ours.reasons else ""
     by = f" by {ours.plugin}" if ours.plugin else ""
-    return f"{decision_of(one)}, ours {ours.node or 'none'}{by}{why}"
+    points = f" ({ours.points} points against {ours.our_points})" if ours.points is not None else ""
+    cause = f". {words_of(ours.cause, ours.verdict)}" if ours.cause is not None else ""
+    return f"{decision_of(one)}, ours {ours.node or 'none'}{by}{why}{points}{cause}"

@@ -7,6 +7,7 @@ tried for it: without that, every third decision of a scheduler with another wei
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,17 @@ from typing import Final
 
 import numpy as np
 
-from scheduler_core.whatif.judge import INFEASIBLE, Judgement
+from scheduler_core.clock import SECOND_NS
+from scheduler_core.whatif.judge import (
+    CACHE,
+    FILTER,
+    INFEASIBLE,
+    NODES,
+    SCORE,
+    WEIGHT,
+    CauseOfDifference,
+    Judgement,
+)
 
 KEPT: Final = 200
 """Decisions of an author that are remembered."""
@@ -25,7 +36,6 @@ MOST_CAUSES: Final = 3
 NEARLY: Final = 0.9
 WEIGHTS: Final = np.arange(-20, 101)
 """A weight below 0 is a score that prefers the opposite, as MostAllocated does."""
-_NOT_SEEN, _FILTER, _WEIGHT, _SCORE = "not seen", "filter", "weight", "score"
 
 Unlike = tuple[Judgement, Judgement | None]
 """A verdict, and that on the nodes of long before, if those explain the decision."""
@@ -40,45 +50,37 @@ class CommonCause:
     low, high
         The weights that do, if it is a weight.
     also
-        Weights of other plugins that explain nearly as much, in words.
+        Weights of other plugins that explain nearly as much.
     """
 
     kind: str
     plugin: str = ""
     low: int = 0
     high: int = 0
-    also: tuple[str, ...] = ()
+    also: tuple[tuple[str, int, int], ...] = ()
 
     def explains(self, found: Unlike) -> bool:
         """Whether it explains a decision that ours would not take."""
         verdict, before = found
-        if self.kind == _NOT_SEEN:
+        if self.kind == NODES:
             return before is not None
-        if self.kind == _WEIGHT:
+        if self.kind == WEIGHT:
             return any(
                 name == self.plugin and low <= self.high and high >= self.low
                 for name, low, high in verdict.weights
             )
         is_filter = verdict.verdict == INFEASIBLE
-        return verdict.plugin == self.plugin and is_filter == (self.kind == _FILTER)
+        return verdict.plugin == self.plugin and is_filter == (self.kind == FILTER)
 
     def named(self, found: Unlike) -> Judgement:
         """The verdict with this as what parts them."""
         verdict, before = found
-        if before is not None and self.kind == _NOT_SEEN:
+        if before is not None and self.kind == NODES:
             return before
-        if self.kind != _WEIGHT:
-            return verdict
-        reasons = " or ".join((f"as if {self.words()}", *self.also))
-        return replace(verdict, plugin=self.plugin, reasons=(reasons,), score=None, our_score=None)
-
-    def words(self, subject: str = "it") -> str:
-        """What a plugin's weight may be."""
-        if self.high < 0:
-            return f"{subject} preferred the opposite"
-        if self.low == 0:
-            return f"{subject} were left out"
-        return f"{subject} had a weight of {self.low}" + (f" to {self.high}" if self.high > self.low else "")
+        if self.kind != WEIGHT:
+            return replace(verdict, cause=CauseOfDifference(self.kind, self.plugin))
+        cause = CauseOfDifference(WEIGHT, self.plugin, ((self.plugin, self.low, self.high), *self.also))
+        return replace(verdict, plugin=self.plugin, score=None, our_score=None, cause=cause)
 
 
 @dataclass(slots=True)
@@ -105,7 +107,7 @@ class Suspects:
 
     def overlooks(self, author: str) -> bool:
         """Whether an author does not see what becomes of nodes."""
-        return any(cause.kind == _NOT_SEEN for cause in self._of(author).causes)
+        return any(cause.kind == NODES for cause in self._of(author).causes)
 
     def explained(self, author: str, found: Unlike) -> Judgement | None:
         """A verdict by a cause that is known of its author; None where none explains it."""
@@ -124,10 +126,62 @@ class Suspects:
         of = self._of(author)
         of.last.append(found)
         of.causes = tuple(_causes(of.last))
-        return next((cause.named(found) for cause in of.causes if cause.explains(found)), found[0])
+        return next((cause.named(found) for cause in of.causes if cause.explains(found)), _unnamed(found))
 
     def _of(self, author: str) -> _Author:
         return self._authors.setdefault(author, _Author())
+
+
+def _unnamed(found: Unlike) -> Judgement:
+    """A verdict without a cause, with what would explain it alone."""
+    verdict, before = found
+    weights = []
+    for plugin, low, high in verdict.weights:
+        first, last = math.ceil(max(low, WEIGHTS[0])), math.floor(min(high, WEIGHTS[-1]))
+        weights += [(plugin, first, last)] if first <= last else []
+    unseen = CauseOfDifference() if before is None or before.cause is None else before.cause
+    return replace(verdict, cause=replace(unseen, kind="", plugin=verdict.plugin, weights=tuple(weights)))
+
+
+# ---- in words
+
+
+def words_of(cause: CauseOfDifference, verdict: str) -> str:
+    """A cause as a sentence; of one that is not known, what would explain the decision."""
+    if cause.kind == CACHE:
+        by = f" by {cause.plugin}" if cause.plugin else ""
+        return f"On the newest state ours is {cause.node or 'no node'}{by}: its cache was {_unseen(cause)}."
+    weights = " or ".join(_weight(*one) for one in cause.weights)
+    known = {
+        NODES: f"it does not see changes of nodes, what it has of them was {_unseen(cause)}",
+        FILTER: f"it leaves {cause.plugin} out",
+        SCORE: f"it scores {cause.plugin} otherwise",
+        WEIGHT: f"its configuration has another weight, as if {weights}",
+    }
+    if cause.kind in known:
+        return f"Cause: {known[cause.kind]}."
+    could = [f"a configuration in which {weights}"] if weights else []
+    if verdict == INFEASIBLE and cause.plugin:
+        could.append(f"a configuration without {cause.plugin}")
+    if cause.n_changes:
+        could.append(f"a cache of nodes that is {_unseen(cause)}")
+    if not could:
+        return "Cause not known: neither another weight nor the state of a moment before explains it."
+    return f"Cause not known. It could be {', or '.join(could)}."
+
+
+def _weight(plugin: str, low: int, high: int) -> str:
+    if high < 0:
+        return f"{plugin} preferred the opposite"
+    if low == 0:
+        return f"{plugin} were left out"
+    return f"{plugin} had a weight of {low}" + (f" to {high}" if high > low else "")
+
+
+def _unseen(cause: CauseOfDifference) -> str:
+    about = ", ".join(f"{kind} {'/'.join(filter(None, place))}" for kind, *place in cause.unseen)
+    changes = f"{cause.n_changes} change{'s' if cause.n_changes != 1 else ''}"
+    return f"{cause.age_ns / SECOND_NS:.1f} s old, without the last {changes} (of {about})"
 
 
 def _least(last: Sequence[Unlike | None]) -> float:
@@ -149,20 +203,21 @@ def _causes(last: Sequence[Unlike | None]) -> Iterator[CommonCause]:
         cause, n = max(possible, key=lambda item: (item[1], item[0].low > 0))
         if n < _least(last):
             return
-        if cause.kind == _WEIGHT:
-            others = (one for one, n_one in possible if one.kind == _WEIGHT and n_one >= NEARLY * n)
-            cause = replace(cause, also=tuple(one.words(one.plugin) for one in others if one is not cause))
+        if cause.kind == WEIGHT:
+            others = [one for one, n_one in possible if one.kind == WEIGHT and n_one >= NEARLY * n]
+            also = tuple((one.plugin, one.low, one.high) for one in others if one is not cause)
+            cause = replace(cause, also=also)
         yield cause
         left = [found for found in left if not cause.explains(found)]
 
 
 def _possible(unlike: Sequence[Unlike]) -> Iterator[tuple[CommonCause, float]]:
     """Causes with how many decisions each explains; of those that explain as many, the plainest first."""
-    yield CommonCause(_NOT_SEEN), sum(before is not None for _, before in unlike)
+    yield CommonCause(NODES), sum(before is not None for _, before in unlike)
     plugins = Counter((verdict.verdict == INFEASIBLE, verdict.plugin) for verdict, _ in unlike)
     for (is_filter, plugin), n in plugins.items():
         if is_filter:
-            yield CommonCause(_FILTER, plugin), n
+            yield CommonCause(FILTER, plugin), n
     ranges: dict[str, list[tuple[float, float]]] = {}
     for verdict, _ in unlike:
         for plugin, low, high in verdict.weights:
@@ -172,8 +227,8 @@ def _possible(unlike: Sequence[Unlike]) -> Iterator[tuple[CommonCause, float]]:
         n_explained = np.sum((lows[:, None] <= WEIGHTS) & (highs[:, None] >= WEIGHTS), axis=0)
         best = WEIGHTS[n_explained == n_explained.max()].tolist()
         run = next((place for place in range(1, len(best)) if best[place] != best[0] + place), len(best))
-        yield CommonCause(_WEIGHT, plugin, best[0], best[run - 1]), int(n_explained.max())
+        yield CommonCause(WEIGHT, plugin, best[0], best[run - 1]), int(n_explained.max())
     # That a score is another explains whatever it parts; a weight that explains nearly as much says more.
     for (is_filter, plugin), n in plugins.items():
         if not is_filter and plugin:
-            yield CommonCause(_SCORE, plugin), 0.8 * n
+            yield CommonCause(SCORE, plugin), 0.8 * n

@@ -26,6 +26,7 @@ from scheduler_core.whatif.judge import (
     INFEASIBLE,
     TIE,
     UNKNOWN,
+    CauseOfDifference,
     Following,
     Judgement,
     Start,
@@ -60,13 +61,39 @@ class JudgedDecision:
             "ours": ours.node,
             "plugin": ours.plugin,
             "reasons": list(ours.reasons),
-            "behind": ours.behind,
             "outcome": self.outcome,
             "nFeasible": self.n_feasible,
         }
-        return document | (
-            {"points": ours.points, "ourPoints": ours.our_points} if ours.points is not None else {}
-        )
+        if ours.points is not None:
+            document |= {"points": ours.points, "ourPoints": ours.our_points}
+        return document if ours.cause is None else document | {"cause": cause_document(ours.cause)}
+
+
+def cause_document(cause: CauseOfDifference) -> dict[str, Any]:
+    """A cause as REST and `-o json` have it: what is empty is left out."""
+    document = {
+        "kind": cause.kind,
+        "plugin": cause.plugin,
+        "weights": [{"plugin": name, "from": low, "to": high} for name, low, high in cause.weights],
+        "changes": cause.n_changes,
+        "ageMs": cause.age_ns // 1_000_000,
+        "unseen": [{"kind": kind, "namespace": space, "name": name} for kind, space, name in cause.unseen],
+        "node": cause.node,
+    }
+    return {key: value for key, value in document.items() if value or key == "kind"}
+
+
+def cause_of(document: Mapping[str, Any]) -> CauseOfDifference:
+    """The cause that `cause_document` wrote."""
+    return CauseOfDifference(
+        document["kind"],
+        document.get("plugin", ""),
+        tuple((one["plugin"], one["from"], one["to"]) for one in document.get("weights", ())),
+        document.get("changes", 0),
+        document.get("ageMs", 0) * 1_000_000,
+        tuple((one["kind"], one["namespace"], one["name"]) for one in document.get("unseen", ())),
+        document.get("node", ""),
+    )
 
 
 @dataclass(slots=True)
@@ -83,6 +110,7 @@ class JudgedIncident:
 
     @property
     def unlike(self) -> list[JudgedDecision]:
+        """Those that differ from ours."""
         return [one for one in self.all if one.found.verdict in UNLIKE]
 
 
@@ -170,8 +198,14 @@ class LiveIncident:
             raise ValueError("lists an object after the beginning")
         self._changes.extend(self._reading.take(line, at_ns))
 
-    def judge(self, now_ns: int) -> list[JudgedDecision]:
-        """Verdicts on what was decided until `SETTLED_NS` ago and not judged yet."""
+    def judge(self, now_ns: int, *, unknown: str = "") -> list[JudgedDecision]:
+        """Verdicts on what was decided until `SETTLED_NS` ago and not judged yet.
+
+        Parameters
+        ----------
+        unknown
+            Why none of it is to be judged; changes are taken all the same.
+        """
         if self._following is None:
             objects = tuple(self._reading.before.values())
             self._following = Following(
@@ -186,6 +220,8 @@ class LiveIncident:
         left = decisions[self._n_judged + n_ripe :]
         end = min((one.judged_seq for one in left), default=self._reading.next_seq)
         end = max((end, *(one.judged_seq for one in ripe)))
+        for one in ripe:
+            one.unknown = one.unknown or unknown
         number_bursts(ripe, self._last)
         stretch: list[LoggedChange] = []
         while self._changes and self._changes[0].seq < end:

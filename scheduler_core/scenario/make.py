@@ -57,9 +57,6 @@ class LogRecord(Entry, Protocol):
         """`api` for an input, `engine` for an outcome."""
         ...
 
-    @property
-    def at_ns(self) -> int: ...
-
 
 @dataclass(frozen=True, slots=True)
 class MadeScenario:

@@ -126,6 +126,7 @@ class Happened:
     seq: int
     kind: str
     payload: Mapping[str, Any]
+    at_ns: int
 
 
 @dataclass(slots=True)
@@ -150,18 +151,18 @@ class Others:
         simulation.world.watcher = self._changed
 
     def _changed(self, kind: str, old: Stored | None, new: Stored | None) -> None:
-        seq = len(self._happened) + 1
+        seq, at_ns = len(self._happened) + 1, self.simulation.now_ns
         if new is not None:
-            self._happened.append(Happened(seq, "write", {"manifest": new.manifest}))
+            self._happened.append(Happened(seq, "write", {"manifest": new.manifest}, at_ns))
         elif old is not None:
             meta = old.manifest.get("metadata") or {}
             place = {"kind": kind, "namespace": meta.get("namespace") or "", "name": meta.get("name")}
-            self._happened.append(Happened(seq, "delete", {**place, "manifest": old.manifest}))
+            self._happened.append(Happened(seq, "delete", {**place, "manifest": old.manifest}, at_ns))
 
     def configured(self, document: Manifest | None, release: Mapping[str, Any] | None = None) -> None:
         """The cluster goes on with another configuration, or as another release."""
         payload = {"document": document} if release is None else {"document": document, "release": release}
-        self._happened.append(Happened(len(self._happened) + 1, "config", payload))
+        self._happened.append(Happened(len(self._happened) + 1, "config", payload, self.simulation.now_ns))
 
     def bound(self, pod: Pod, node: str, by: str) -> None:
         """A Binding is about to be posted."""

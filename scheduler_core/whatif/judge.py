@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -50,6 +50,41 @@ Key = tuple[str, str, str]
 WeightRange = tuple[str, float, float]
 """A score plugin, and from which weight to which their node would be the best."""
 _DEFAULT_PROFILE: Final = "default-scheduler"
+CACHE, NODES, FILTER, WEIGHT, SCORE, NO_CAUSE = "cache", "nodes", "filter", "weight", "score", ""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseOfDifference:
+    """Why another scheduler decided otherwise than ours would on what the API server had.
+
+    Attributes
+    ----------
+    kind : str
+        ``cache`` (for a moment it had not seen some changes; then it agrees on the state before them), ``nodes`` (it
+        sees no changes of nodes), ``filter`` (it leaves one out), ``weight`` or ``score`` (its configuration has
+        another); empty: it is not known.
+    plugin : str
+        Whose rules are others; with ``cache`` which one parts the nodes on the newest state.
+    weights : tuple
+        Plugins with whole weights, each from and to: any of them explains it; without a kind, would explain this one.
+    n_changes, age_ns : int
+        What it had not seen: how many changes, and how long before the decision the oldest of them was.
+    unseen : tuple of Key
+        What they were about, the newest `MOST_UNSEEN`.
+    node : str
+        With ``cache``: ours on the newest state.
+    """
+
+    kind: str = NO_CAUSE
+    plugin: str = ""
+    weights: tuple[tuple[str, int, int], ...] = ()
+    n_changes: int = 0
+    age_ns: int = 0
+    unseen: tuple[Key, ...] = ()
+    node: str = ""
+
+
+MOST_UNSEEN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +127,8 @@ class Judgement:
         Nodes with our best total, where that is more than one.
     plugin : str
         Who parts them: the score plugin that takes most of the difference, the filter that rejects their node, or
-        the criterion (`fewestVictims`, ...) or `victims` for preemptions.
+        the criterion (`fewestVictims`, ...) or `victims` for preemptions; where neither found a node, the last filter
+        that rejects some.
     score, our_score : int or None
         What that score plugin gave both nodes, out of 100 (before its weight).
     reasons : tuple of str
@@ -101,8 +137,8 @@ class Judgement:
         Ours.
     key : int
         Of the `Asked` that it answers.
-    behind : int
-        Changes that the other scheduler's cache did not have yet, where that explains its decision; 0 for none.
+    cause : CauseOfDifference or None
+        Why it differs, or would on the newest state; None where it does not, or none was looked for.
     weights : tuple
         Where their node is another: of each score plugin the weights with which it would be ours.
     """
@@ -119,7 +155,7 @@ class Judgement:
     reasons: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
     key: int = 0
-    behind: int = 0
+    cause: CauseOfDifference | None = None
     weights: tuple[WeightRange, ...] = ()
 
     @property
@@ -280,7 +316,7 @@ class Judge:
                 return self._bind(decision, trace, made)
             case "preempt":
                 return _preemption(decision, trace, lambda pod: pod in decision.gone or self._ends(pod))
-        return _no_node(trace)
+        return _no_node(trace, made)
 
     def _ends(self, pod: str) -> bool:
         """Whether a pod (`namespace/name`) is terminating: a scheduler does not evict it once more."""
@@ -388,10 +424,12 @@ def _ours(trace: CycleTrace, verdict: str = DIFFERENT, **more: Any) -> Judgement
     return Judgement(verdict, trace, trace.nominated_node or "", victims=tuple(trace.victims), **more)
 
 
-def _no_node(trace: CycleTrace) -> Judgement:
+def _no_node(trace: CycleTrace, made: Decision) -> Judgement:
     if trace.outcome in (BOUND, PREEMPTING):
         return _ours(trace)
-    return Judgement(AGREE, trace)
+    # The last of them rejects the nodes that all others would take.
+    plugin = next(reversed(made.attempt.rejecting_plugins()), "")
+    return Judgement(AGREE, trace, plugin=plugin)
 
 
 def _preemption(decision: ForeignDecision, trace: CycleTrace, ends: Callable[[str], bool]) -> Judgement:
@@ -462,6 +500,18 @@ class Entry(Protocol):
 
     @property
     def payload(self) -> Mapping[str, Any]: ...
+
+    @property
+    def at_ns(self) -> int: ...
+
+
+class _Taken(NamedTuple):
+    """A change that was taken: of what, and what was there before."""
+
+    seq: int
+    at_ns: int
+    key: Key
+    before: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,7 +615,7 @@ class Following:
         self._judge = Judge(start.config, release=release, objects=start.objects, seed=seed, traces=traces)
         self._entries: Iterator[Entry] = iter(())
         self._next: Entry | None = None
-        self._taken: deque[tuple[int, Key, Any]] = deque(maxlen=_UNDONE)
+        self._taken: deque[_Taken] = deque(maxlen=_UNDONE)
         self._suspects = suspects
         self._states_left = math.inf
         self._last_depth = LAG_STATES
@@ -663,7 +713,7 @@ class Following:
         gained = min(STATES, max(1, NODES_TRIED / max(1, self._n_nodes)))
         self._states_left = min(SAVED * gained, self._states_left + gained)
         if suspects is None:
-            return (self._behind(asked) if asked.earlier and not verdict.agrees else None) or verdict
+            return (self._behind(asked, verdict) if asked.earlier and not verdict.agrees else None) or verdict
         if verdict.verdict not in (DIFFERENT, INFEASIBLE):
             suspects.agreed(author)
             return verdict
@@ -673,7 +723,7 @@ class Following:
             return known
         if self._states_left < LAG_STATES:
             return Judgement(UNKNOWN, plugin=verdict.plugin, reasons=(NOT_TRIED,), key=verdict.key)
-        found = self._behind(asked) if asked.earlier else None
+        found = self._behind(asked, verdict) if asked.earlier else None
         if found is not None:
             suspects.agreed(author)
             return found
@@ -682,70 +732,66 @@ class Following:
     def _long_before(self, asked: Asked, verdict: Judgement) -> Judgement | None:
         """The verdict by nodes of long before, if on those ours decides as their author did: it does not see them."""
         judge = self._judge
-        taken = [
-            (key, before)
-            for seq, key, before in reversed(self._taken)
-            if seq < asked.seq and key[0] == "Node"
-        ]
+        taken = [one for one in reversed(self._taken) if one.seq < asked.seq and one.key[0] == "Node"]
         taken = taken[:OLD_STATES]
         undone = self._undone(asked)
-        now = {key: judge.typed(key) for key, _ in taken}
+        now = {one.key: judge.typed(one.key) for one in taken}
         found = None
         for depth in sorted(range(1, len(taken) + 1), key=lambda depth: abs(depth - self._last_depth)):
             if self._states_left < 1:
                 break
-            _put(judge, now | dict(taken[:depth]))
+            _put(judge, now | {one.key: one.before for one in taken[:depth]})
             if self._tried(asked).agrees:
                 self._last_depth = depth
-                found = self._overlooked(asked, verdict, depth)
+                found = self._overlooked(asked, verdict, taken[:depth])
                 break
         _put(judge, now)
         self._redo(undone)
         return found
 
-    def _overlooked(self, asked: Asked, verdict: Judgement, depth: int) -> Judgement:
+    def _overlooked(self, asked: Asked, verdict: Judgement, unseen: Sequence[_Taken]) -> Judgement:
         """The verdict by the filter that keeps our node away on the state that they saw."""
-        reasons = (f"as with the nodes of {depth} changes before",)
         plugin = verdict.plugin
         if verdict.verdict != INFEASIBLE and verdict.node:
             ours = self._tried(replace(asked, kind=BIND, node=verdict.node, victims=()))
             plugin = ours.plugin if ours.verdict == INFEASIBLE else plugin
-        return replace(verdict, plugin=plugin, reasons=reasons, score=None, our_score=None, behind=depth)
+        cause = _unseen(NODES, asked, verdict, unseen)
+        return replace(verdict, plugin=plugin, score=None, our_score=None, cause=cause)
 
     def _tried(self, asked: Asked, gone: frozenset[str] = frozenset()) -> Judgement:
         """The verdict on a state that is tried, in which these pods are there again."""
         self._states_left -= 1
         return self._verdict(asked, gone)
 
-    def _behind(self, asked: Asked) -> Judgement | None:
+    def _behind(self, asked: Asked, verdict: Judgement) -> Judgement | None:
         """Our agreement on a state that its author's cache may have had: its informers bring nodes, and all else, late.
 
         What was known of an object since then is not taken back.
         """
         earlier = frozenset(asked.earlier)
         undone = self._undone(asked)
-        late: tuple[list[tuple[Key, Any]], list[tuple[Key, Any]]] = ([], [])
+        late: tuple[list[_Taken], list[_Taken]] = ([], [])
         kept: set[Key] = {("Pod", asked.namespace, asked.name)}
-        for seq, key, before in reversed(self._taken):
-            if seq >= asked.seq:
+        for one in reversed(self._taken):
+            if one.seq >= asked.seq:
                 continue
-            if seq < asked.earlier[0] or sum(map(len, late)) == LAG_STATES:
+            if one.seq < asked.earlier[0] or sum(map(len, late)) == LAG_STATES:
                 break
-            if seq in earlier and key not in kept:
-                late[key[0] != "Node"].append((key, before))
+            if one.seq in earlier and one.key not in kept:
+                late[one.key[0] != "Node"].append(one)
             else:
-                kept.add(key)
-        found = self._late_state(asked, *late, undone)
+                kept.add(one.key)
+        found = self._late_state(asked, verdict, *late, undone)
         self._redo(undone)
         return found
 
     def _undone(self, asked: Asked) -> list[tuple[Key, Any]]:
         """Take back what was taken since a decision; what `_redo` puts in its place again."""
         undone = []
-        for seq, key, before in reversed(self._taken):
-            if seq < asked.seq:
+        for one in reversed(self._taken):
+            if one.seq < asked.seq:
                 break
-            undone.append((key, self._judge.put(key, before)))
+            undone.append((one.key, self._judge.put(one.key, one.before)))
         return undone
 
     def _redo(self, undone: Sequence[tuple[Key, Any]]) -> None:
@@ -755,28 +801,30 @@ class Following:
     def _late_state(
         self,
         asked: Asked,
-        nodes: Sequence[tuple[Key, Any]],
-        others: Sequence[tuple[Key, Any]],
+        newest: Judgement,
+        nodes: Sequence[_Taken],
+        others: Sequence[_Taken],
         undone: list[tuple[Key, Any]],
     ) -> Judgement | None:
         judge = self._judge
         for n_nodes in range(len(nodes) + 1):
             if n_nodes:
-                key, before = nodes[n_nodes - 1]
-                undone.append((key, judge.put(key, before)))
+                late = nodes[n_nodes - 1]
+                undone.append((late.key, judge.put(late.key, late.before)))
             put_back: list[tuple[Key, Any]] = []
             gone = frozenset[str]()
             found: Judgement | None = None
             for n_others in range(len(others) + 1):
                 if n_others:
-                    key, before = others[n_others - 1]
-                    put_back.append((key, judge.put(key, before)))
-                    if key[0] == "Pod" and put_back[-1][1] is None:
-                        gone |= {f"{key[1]}/{key[2]}"}
+                    late = others[n_others - 1]
+                    put_back.append((late.key, judge.put(late.key, late.before)))
+                    if late.key[0] == "Pod" and put_back[-1][1] is None:
+                        gone |= {f"{late.key[1]}/{late.key[2]}"}
                 if n_nodes or n_others:
                     verdict = self._tried(asked, gone)
                     if verdict.agrees:
-                        found = replace(verdict, behind=n_nodes + n_others)
+                        unseen = (*nodes[:n_nodes], *others[:n_others])
+                        found = replace(verdict, cause=_unseen(CACHE, asked, newest, unseen))
                         break
             for key, typed in reversed(put_back):
                 judge.put(key, typed)
@@ -784,12 +832,12 @@ class Following:
                 return found
         return None
 
-    def _take_one(self, seq: int, key: Key, typed: Any) -> None:
+    def _take_one(self, entry: Entry, key: Key, typed: Any) -> None:
         before = self._judge.put(key, typed)
         if key[0] == "Node":
             self._n_nodes += (typed is not None) - (before is not None)
         if _matters(key[0], before, typed):
-            self._taken.append((seq, key, before))
+            self._taken.append(_Taken(entry.seq, entry.at_ns, key, before))
 
     def _pod(self, asked: Asked) -> Manifest | None:
         """The pod that was decided about, as it is now."""
@@ -826,11 +874,24 @@ class Following:
             self._judge.configure(self._config, release_from(self._release))
         elif entry.kind == "delete" and payload.get("gone", True):
             key = (payload["kind"], payload.get("namespace") or "", payload["name"])
-            self._take_one(entry.seq, key, None)
+            self._take_one(entry, key, None)
         elif entry.kind in ("write", "delete") and is_read(payload["manifest"]):
             parsed = parse(payload["manifest"])
             key = (parsed.kind, parsed.namespace, parsed.name)
-            self._take_one(entry.seq, key, parsed.typed)
+            self._take_one(entry, key, parsed.typed)
+
+
+def _unseen(kind: str, asked: Asked, newest: Judgement, changes: Sequence[_Taken]) -> CauseOfDifference:
+    """That an author had not seen these changes; `newest` is the verdict with them."""
+    changes = sorted(changes, key=lambda one: -one.seq)
+    return CauseOfDifference(
+        kind,
+        newest.plugin,
+        n_changes=len(changes),
+        age_ns=max(0, asked.at_ns - changes[-1].at_ns),
+        unseen=tuple(dict.fromkeys(one.key for one in changes))[:MOST_UNSEEN],
+        node=newest.node,
+    )
 
 
 def _key(entry: Entry) -> Key:

@@ -26,6 +26,9 @@ AT = "2026-11-20T02:10:{:02d}Z"
 DECISION = {
     "time": AT.format(4), "pod": "default/web", "kind": "bind", "node": "a", "victims": [], "by": "default-scheduler",
     "verdict": "different", "ours": "b", "plugin": "NodeResourcesFit", "reasons": [], "points": 10, "ourPoints": 20,
+    "cause": {
+        "kind": "weight", "plugin": "NodeResourcesFit", "weights": [{"plugin": "NodeResourcesFit", "from": 5, "to": 7}],
+    },
 }  # fmt: skip
 
 
@@ -73,7 +76,7 @@ def _pod(name: str, **more: Any) -> dict[str, Any]:
 
 def test_a_batch_that_comes_twice_is_taken_once_and_a_gap_or_an_old_session_is_refused(told: Told) -> None:
     first = told.tell(make_node("a"), _pod("web"), listed=True)
-    assert first.json() == {"session": 1, "number": 1, "page": f"/c/{told.id}/followed/"}
+    assert first.json() == {"session": 1, "number": 1, "page": f"/c/{told.id}/followed/", "paused": False}
     told.number -= 1
     assert told.tell(make_node("never")).json()["number"] == 1
     assert [node.name for node in Node.objects.all()] == ["a"]
@@ -169,7 +172,11 @@ def test_decisions_and_what_is_pending_are_read(told: Told, api: Api) -> None:
     )
     assert [(one["pods"], one["message"]) for one in found["pending"]] == [(1, ""), (1, "0/1 nodes fit")]
     [row] = api.get(f"/clusters/{told.id}/judge/").json()["items"]
-    assert (row["pod"], row["why"]) == ("default/web", "10 points against 20.")
+    assert (row["pod"], row["cause"]) == ("default/web", DECISION["cause"])
+    assert "has another weight, as if NodeResourcesFit had a weight of 5 to 7." in row["why"]
+    assert (found["judged"], found["causes"]) == (1, {"weight": 1})
+    paused = api.send("PATCH", told.path, {"paused": True}).json()
+    assert paused["state"] == "paused" and told.tell().json()["paused"]
     assert api.send("DELETE", told.path).json()["state"] == "stopped"
     assert "was stopped on its page" in told.tell().json()["detail"]
 
@@ -279,12 +286,16 @@ def test_what_waits_for_long_is_counted_by_reason(told: Told) -> None:
         "phase": "Pending",
         "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
     }
-    told.tell(waits, decisions=[DECISION])
+    none = {"kind": "no-node", "pod": "default/large", "node": "", "ours": "", "verdict": "agree"}
+    told.tell(waits, decisions=[DECISION, {**DECISION, **none}])
     told.tell({"at": "2026-11-20T02:20:00Z", "type": "ADDED", "object": make_node("a")})
     lines = told.api.client.get(f"/api/v1/clusters/{told.id}/metrics").content.decode().splitlines()
     assert live_gauges()[:3] == live_gauges(told.cluster)[:3]
     waiting = [line for line in lines if line.startswith("playground_pending_longer_pods{")]
     assert [line.partition(",")[2] for line in waiting] == [
-        'longer_than_seconds="300",reason="Unschedulable"} 1', 'longer_than_seconds="3600",reason="Unschedulable"} 0',
+        'longer_than_seconds="300",plugin="NodeResourcesFit",reason="Unschedulable"} 1',
+        'longer_than_seconds="3600",plugin="NodeResourcesFit",reason="Unschedulable"} 0',
     ]  # fmt: skip
     assert f'playground_live_decisions{{cluster="{told.id}",verdict="different"}} 1' in lines
+    differs = f'cause="weight",cluster="{told.id}",plugin="NodeResourcesFit"'
+    assert f"playground_live_differences{{{differs}}} 1" in lines

@@ -9,8 +9,10 @@ from django.test import Client
 
 from playground.clusters.foreign import following
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Cluster, FollowedCluster
+from playground.clusters.models import Cluster, FollowedCluster, ForeignDecision
+from playground.scenarios.models import Comparison, Scenario
 from scheduler_core.scenario.load import load_scenario
+from scheduler_core.scenario.run import run
 from tests.api.test_following import AT, DECISION
 from tests.clusters.builders import make_node, make_pod
 
@@ -24,6 +26,11 @@ GAP = {
 
 def _line(second: int, manifest: dict[str, Any], type: str = "MODIFIED") -> dict[str, Any]:
     return {"at": AT.format(second), "type": type, "object": manifest}
+
+
+def names_of(scenario: Any) -> set[str]:
+    """Of nodes and pods that are there at the beginning."""
+    return {item["metadata"]["name"] for item in scenario.objects if item["kind"] in ("Node", "Pod")}
 
 
 @pytest.fixture
@@ -88,12 +95,51 @@ def test_a_span_is_a_scenario_as_recorded_or_with_ours_deciding(client: Client, 
     asked = {"from": AT.format(5), "to": AT.format(30), "as": "file"}
     assert f'value="{AT.format(5)}"' in client.get(path, asked).content.decode()
     text = client.post(path, asked).content.decode()
-    names = [
-        item["metadata"]["name"] for item in load_scenario(text).objects if item["kind"] in ("Node", "Pod")
-    ]
-    assert names == ["a", "b", "large"] and "bind:" in text
+    assert names_of(load_scenario(text)) == {"a", "b", "large"} and "bind:" in text
     ours = client.post(path, asked | {"ours_decide": "1", "redact": "1"}).content.decode()
     assert load_scenario(ours).steps and "bind:" not in ours and "large" not in ours
     early = client.post(path, asked | {"from": "2026-11-19T00:00:00Z"})
     assert early.status_code == 400 and "kept from 2026-11-20T02:10:01Z on" in early.content.decode()
     assert "is no time such as" in client.post(path, asked | {"from": "then"}).content.decode()
+
+
+def test_a_span_is_a_test_and_is_tried_with_something_otherwise(client: Client, live: Cluster) -> None:
+    path = f"/c/{live.public_id}/share/"
+    asked = {"from": AT.format(5), "to": AT.format(30)}
+    text = client.post(path, asked | {"as": "test"}).content.decode()
+    made = run(load_scenario(text))
+    assert len(made.findings) == 2 and all(finding.holds for finding in made.findings)
+    otherwise = {"more_like": "a", "more_n": "2", "weight_of": "ImageLocality", "weight": "7"}
+    otherwise |= {"priority_of": "default/large", "priority": "900"}
+    client.post(path, asked | otherwise | {"as": "what-if"})
+    before, after = (load_scenario(bytes(row.document)) for row in Scenario.objects.order_by("pk"))
+    assert names_of(after) - names_of(before) == {"a-more-1", "a-more-2"}
+    [score] = [profile["plugins"]["score"] for profile in (after.scheduler or {})["profiles"]]
+    assert score["enabled"] == [{"name": "ImageLocality", "weight": 7}]
+    assert [
+        item["spec"]["priorityClassName"] for item in after.objects if item["metadata"]["name"] == "large"
+    ] == ["what-if-900"]
+    assert Comparison.objects.get().a["id"] and not names_of(before) - names_of(after)
+    for wrong, said in (
+        ({}, "name a node"),
+        ({"more_like": "none"}, "was no node"),
+        ({"weight": "x"}, "no whole"),
+    ):
+        refused = client.post(path, asked | wrong | {"as": "what-if"})
+        assert refused.status_code == 400 and said in refused.content.decode()
+
+
+def test_new_decisions_wait_where_many_came_and_judging_pauses(client: Client, live: Cluster) -> None:
+    path = f"/c/{live.public_id}/followed/"
+    top = ForeignDecision.objects.get().seq
+    more = [{**DECISION, "time": AT.format(30), "pod": f"default/p{number}"} for number in range(9)]
+    following.take(cluster=live, session=1, number=3, decisions=more)
+    headers = {"HX-Request": "true", "HX-Target": "now"}
+    part = client.get(path, {"top": top}, headers=headers).content.decode()
+    assert "9 more: show" in part and part.count("<time") == 1 and f'id="d-{top}-bind"' in part
+    whole = client.get(path, {"top": top}).content.decode()
+    assert "more: show" not in whole and whole.count("<time") == 8
+    client.post(f"{path}pause/", {"paused": "1"})
+    assert "Judging is paused" in client.get(path).content.decode()
+    client.post(f"{path}pause/", {"paused": ""})
+    assert "Judging is paused" not in client.get(path).content.decode()

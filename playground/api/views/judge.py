@@ -12,9 +12,10 @@ from playground.api.views.base import Call
 from playground.clusters import questions
 from playground.clusters.foreign import agreement as foreign
 from playground.clusters.foreign import following
-from playground.clusters.foreign.words import why
+from playground.clusters.foreign.words import cause, why
 from playground.clusters.row_types import Cluster, FollowedCluster, ForeignDecision
 from playground.engine.entries import explain_trace
+from scheduler_core.incident.verdicts import cause_document
 from scheduler_core.objects.fields import format_time_ns
 
 
@@ -64,13 +65,18 @@ def following_stop(call: Call, cluster: Cluster) -> Any:
     return _following(cluster, following.stop(cluster=cluster))
 
 
+def following_pause(call: Call, cluster: Cluster) -> Any:
+    """Decisions that are taken from now on are not judged, or are again; objects are followed all the while."""
+    return _following(cluster, following.pause(cluster=cluster, paused=call.body["paused"]))
+
+
 def _session(row: FollowedCluster) -> dict[str, Any]:
     page = f"/c/{row.cluster.public_id}/followed/"
-    return {"session": row.session, "number": row.number, "page": page}
+    return {"session": row.session, "number": row.number, "page": page, "paused": row.is_paused}
 
 
 def _following(cluster: Cluster, row: FollowedCluster) -> dict[str, Any]:
-    counts = following.verdicts_of(cluster)
+    figures = following.figures_of(cluster)
     return {
         "source": row.source,
         "program": row.program,
@@ -82,8 +88,11 @@ def _following(cluster: Cluster, row: FollowedCluster) -> dict[str, Any]:
         "keptFrom": format_time_ns(following.begins_ns(cluster, row)),
         "keepDays": settings.PLAYGROUND_FOLLOW_DAYS,
         "changes": row.n_changes,
-        "decisions": sum(counts.values()),
-        "counts": counts,
+        "decisions": sum(figures.counts.values()),
+        "counts": figures.counts,
+        "judged": figures.n_judged,
+        "behind": figures.n_behind,
+        "causes": {cause or "unknown": n for cause, n in figures.causes.items()},
         "pending": [
             {
                 "kind": one.kind,
@@ -92,6 +101,7 @@ def _following(cluster: Cluster, row: FollowedCluster) -> dict[str, Any]:
                 "pods": one.n,
                 "reason": one.reason,
                 "message": one.message,
+                "plugin": one.plugin,
                 "since": format_time_ns(one.since_ns),
             }
             for one in following.pending(cluster)
@@ -103,8 +113,11 @@ def _following(cluster: Cluster, row: FollowedCluster) -> dict[str, Any]:
 def _document(row: ForeignDecision, public_id: str) -> dict[str, Any]:
     """A decision as this API writes it."""
     ours = shown("OurDecision", row) if row.verdict else None
+    found = cause(row)
     url = f"/api/v1/clusters/{public_id}/judge/{row.seq}/{row.kind}/"
-    return shown("Decision", row, ours=ours, why=why(row) or None, url=url)
+    return shown(
+        "Decision", row, ours=ours, why=why(row) or None, cause=found and cause_document(found), url=url
+    )
 
 
 def schedulers_read(call: Call, cluster: Cluster) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -104,10 +104,16 @@ def clusters_scenario_share(call: Call, cluster: Cluster) -> Any:
     return shared_answer(call, made)
 
 
+_OTHERWISE: Final = ("more_like", "more_n", "weight_of", "weight", "priority_of", "priority")
+
+
 def _made(call: Call, cluster: Cluster) -> dict[str, Any]:
     """How a scenario is made out of a cluster."""
-    asked = {name: call.query(name) for name in ("cycle", "redact", "ours_decide")}
+    asked = {name: call.query(name) for name in ("cycle", "redact", "ours_decide", "test")}
     span = span_of(cluster, call.query("from"), call.query("to"))
+    otherwise = {name: call.query(name) for name in _OTHERWISE}
+    if any(otherwise[name] for name in ("more_like", "weight_of", "priority_of")):
+        asked["what_if"] = forking.what_if_of(otherwise)[1]
     return asked | {"title": call.query("title").strip()[:300], "span": span}
 
 

@@ -17,6 +17,7 @@ from scheduler_core.objects.fields import parse_time_ns
 Verdict = ForeignDecision.Verdict
 
 PAGE_SIZE: Final = 50
+MOST_NEW: Final = 1_000
 MOST_NAMED: Final = 20
 COUNTED: Final = (Verdict.AGREE, Verdict.TIE, Verdict.DIFFERENT, Verdict.INFEASIBLE)
 DISAGREE: Final = (Verdict.DIFFERENT, Verdict.INFEASIBLE)
@@ -121,7 +122,8 @@ def decisions(
     Parameters
     ----------
     verdict
-        One of the verdicts, or ``disagree`` for those that differ or do not fit; empty for all.
+        One of the verdicts, ``disagree`` for those that differ or do not fit, ``unexplained`` for those of them
+        without a known cause; empty for all.
     before
         Only decisions that were written before this entry of the log.
 
@@ -129,14 +131,7 @@ def decisions(
     ------
     InvalidInput
     """
-    rows = ForeignDecision.objects.filter(cluster=cluster, kind__in=ForeignDecision.JUDGED).defer("trace")
-    if verdict == "disagree":
-        rows = rows.filter(verdict__in=DISAGREE)
-    elif verdict in Verdict.values:
-        rows = rows.filter(verdict=verdict)
-    elif verdict:
-        known = ", ".join((*Verdict.values, "disagree"))
-        raise InvalidInput(f"a verdict is one of {known}", field="verdict", value=verdict)
+    rows = _of_verdict(cluster, verdict).defer("trace")
     if before is not None:
         rows = rows.filter(seq__lt=before)
     # Two decisions of one entry (it made room, and bound) stay on one page.
@@ -145,6 +140,24 @@ def decisions(
         limit += 1
     page = listed[:limit]
     return page, page[-1].seq if len(listed) > len(page) else None
+
+
+def n_newer(cluster: Cluster, seq: int, *, verdict: str = "") -> int:
+    """How many decisions were written after an entry of the log, at most 1,000."""
+    newer: int = _of_verdict(cluster, verdict).filter(seq__gt=seq).order_by()[:MOST_NEW].count()
+    return newer
+
+
+def _of_verdict(cluster: Cluster, verdict: str) -> Any:
+    rows = ForeignDecision.objects.filter(cluster=cluster, kind__in=ForeignDecision.JUDGED)
+    if verdict in ("disagree", "unexplained"):
+        rows = rows.filter(verdict__in=DISAGREE, **({"cause": ""} if verdict == "unexplained" else {}))
+    elif verdict in Verdict.values:
+        rows = rows.filter(verdict=verdict)
+    elif verdict:
+        known = ", ".join((*Verdict.values, "disagree", "unexplained"))
+        raise InvalidInput(f"a verdict is one of {known}", field="verdict", value=verdict)
+    return rows
 
 
 def decision(cluster: Cluster, seq: int, kind: str) -> ForeignDecision:

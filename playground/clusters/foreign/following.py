@@ -28,6 +28,7 @@ from playground.clusters.models import Cluster, FollowedCluster, ForeignDecision
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import InvalidObject
 from scheduler_core.incident.changes import Incident, LoggedChange, is_followed, whole
+from scheduler_core.incident.verdicts import UNLIKE
 from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, WatchReading
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
 from scheduler_core.objects.kinds import is_read, parse
@@ -43,6 +44,9 @@ BEHIND_MS: Final = 5_000
 SILENT_S: Final = 20.0
 """A follower says something every few seconds; one that does not is lost."""
 MOST_PENDING: Final = 2_000
+MOST_NAMED: Final = 500
+"""Groups of pending pods whose plugin is looked up."""
+_OF_PODS: Final = ("pod_namespace", "pod_name", "plugin")
 _AHEAD_NS: Final = 3600 * SECOND_NS
 MINUTE_NS: Final = 60 * SECOND_NS
 
@@ -76,7 +80,7 @@ def begin(*, cluster: Cluster, source: str, program: str, redacted: bool) -> Fol
         followed.session += 1
         followed.number = 0
         followed.program = program
-        followed.is_listed = followed.is_stopped = False
+        followed.is_listed = followed.is_stopped = followed.is_paused = False
         followed.heard = timezone.now()
         followed.save()
     return followed
@@ -105,14 +109,27 @@ def followed_of(cluster: Cluster) -> FollowedCluster:
     return found(row, f'a follower of "{cluster.name}"', kind="Cluster", name=cluster.public_id)
 
 
+def pause(*, cluster: Cluster, paused: bool) -> FollowedCluster:
+    """Judge no decisions that are taken from now on, or judge again; objects are followed all the while."""
+    with transaction.atomic():
+        locked(cluster.pk)
+        followed = followed_of(cluster)
+        followed.is_paused = paused
+        followed.save(update_fields=["is_paused"])
+        Cluster.objects.filter(pk=cluster.pk).update(version=cluster.version + 1)
+    return followed
+
+
 def state_of(followed: FollowedCluster) -> str:
-    """``connecting``, ``following``, ``behind``, ``lost`` or ``stopped``."""
+    """``connecting``, ``following``, ``paused``, ``behind``, ``lost`` or ``stopped``."""
     if followed.is_stopped:
         return "stopped"
     if (timezone.now() - followed.heard).total_seconds() > SILENT_S:
         return "lost"
     if not followed.is_listed:
         return "connecting"
+    if followed.is_paused:
+        return "paused"
     return "behind" if followed.lag_ms > BEHIND_MS else "following"
 
 
@@ -131,13 +148,57 @@ def objects_of(cluster: Cluster) -> dict[str, int]:
     return {"nodes": found["n_nodes"] or 0, "pods": found["n_pods"] or 0}
 
 
-def verdicts_of(cluster: Cluster) -> dict[str, int]:
-    """How many kept decisions have each verdict. One query."""
-    rows = ForeignDecision.objects.filter(cluster=cluster, kind__in=ForeignDecision.JUDGED).exclude(
-        verdict=""
-    )
-    counts = rows.order_by().values_list("verdict").annotate(n=Count("pk")).values_list("verdict", "n")
-    return dict.fromkeys(Judgement.values, 0) | dict(counts)
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How far a live cluster's schedulers decide as ours does.
+
+    Attributes
+    ----------
+    counts
+        By verdict; every verdict is a key.
+    causes
+        Of those that differ, by cause; the key of those whose cause is not known is empty.
+    n_behind
+        Of those that agree or tie: on the state that their cache still had.
+    """
+
+    counts: Mapping[str, int]
+    causes: Mapping[str, int]
+    n_behind: int
+
+    @property
+    def n_judged(self) -> int:
+        """Those that agree, tie or differ: what cannot be known is apart."""
+        return sum(self.counts.values()) - self.counts[Judgement.UNKNOWN]
+
+    @property
+    def n_differ(self) -> int:
+        """With a cause or without."""
+        return self.counts[Judgement.DIFFERENT] + self.counts[Judgement.INFEASIBLE]
+
+    @property
+    def n_unexplained(self) -> int:
+        """Those that differ and whose cause is not known."""
+        return self.causes.get("", 0)
+
+    @property
+    def n_explained(self) -> int:
+        """Those that differ and whose cause is known."""
+        return self.n_differ - self.n_unexplained
+
+
+def figures_of(cluster: Cluster) -> Figures:
+    """Count the decisions that are kept. One query."""
+    rows = ForeignDecision.objects.filter(cluster=cluster, kind__in=ForeignDecision.JUDGED)
+    grouped = rows.exclude(verdict="").order_by().values_list("verdict", "cause").annotate(n=Count("pk"))
+    counts, causes, n_behind = dict.fromkeys(Judgement.values, 0), Counter[str](), 0
+    for verdict, cause, n in grouped:
+        counts[verdict] += n
+        if verdict in UNLIKE:
+            causes[cause] += n
+        elif cause:
+            n_behind += n
+    return Figures(counts, causes, n_behind)
 
 
 def take(
@@ -339,6 +400,10 @@ def _keep(cluster: Cluster, decisions: Iterable[Mapping[str, Any]]) -> None:
                 our_score=one.get("ourScore"),
                 n_tied=one.get("nTied", 0),
                 n_feasible=one.get("nFeasible", 0),
+                cause=(one.get("cause") or {}).get("kind", ""),
+                cause_facts={key: item for key, item in one["cause"].items() if key != "kind"}
+                if "cause" in one
+                else None,
                 engine_version=ENGINE_VERSION,
                 **{name: one[name] for name in ("kind", "node", "victims", "verdict", "plugin", "reasons")},
                 **{name: one[name] for name in ("message", "outcome", "points", "score") if name in one},
@@ -376,7 +441,7 @@ def minutes(cluster: Cluster, from_ns: int, to_ns: int) -> list[Minute]:
         of = counts.setdefault(minute, [0, 0, 0])
         of[0] += n
         of[1] += n if kind == ForeignDecision.Kind.NO_NODE else 0
-        of[2] += n if verdict in (Judgement.DIFFERENT, Judgement.INFEASIBLE) else 0
+        of[2] += n if verdict in UNLIKE else 0
     return [Minute(minute * MINUTE_NS, *of) for minute, of in counts.items()]
 
 
@@ -398,6 +463,9 @@ class Pending:
         Of its condition PodScheduled: ``Unschedulable``, ``SchedulingGated``, ...; empty where it was not tried yet.
     message
         The live scheduler's own words.
+    plugin
+        The filter that keeps the pod from the nodes that all others would take, as ours has it; empty where it is
+        not known.
     all_since_ns
         When each was created, the one that waits longest first.
     """
@@ -408,6 +476,7 @@ class Pending:
     n: int
     reason: str
     message: str
+    plugin: str
     all_since_ns: Sequence[int]
     priority: int
     priority_class: str
@@ -419,7 +488,7 @@ class Pending:
 
 
 def pending(cluster: Cluster, limit: int = MOST_PENDING) -> list[Pending]:
-    """Pending pods by workload and reason, those that wait longest first; of the oldest `limit` pods. One query."""
+    """Pending pods by workload and reason, those that wait longest first; of the oldest `limit` pods. Two queries."""
     groups: dict[tuple[str, ...], list[Any]] = {}
     rows = Pod.objects.filter(cluster=cluster).pending().order_by("created_ns", "pk")
     columns = (
@@ -439,13 +508,33 @@ def pending(cluster: Cluster, limit: int = MOST_PENDING) -> list[Pending]:
         said = (str(condition.get("reason") or ""), str(condition.get("message") or ""))
         key = (row.namespace, kind or "Pod", name, *said)
         groups.setdefault(key, []).append(row)
+    plugins = _rejecting(cluster, [(rows[0].namespace, rows[0].name) for rows in groups.values()])
     return [
         Pending(
-            kind, name or rows[0].name, (rows[0].namespace, rows[0].name), len(rows), reason, message,
-            [row.created_ns for row in rows], rows[0].priority, rows[0].priority_class,
+            kind=kind,
+            name=name or rows[0].name,
+            pod=(rows[0].namespace, rows[0].name),
+            n=len(rows),
+            reason=reason,
+            message=message,
+            plugin=plugins.get((rows[0].namespace, rows[0].name), ""),
+            all_since_ns=[row.created_ns for row in rows],
+            priority=rows[0].priority,
+            priority_class=rows[0].priority_class,
         )
         for (_, kind, name, reason, message), rows in groups.items()
-    ]  # fmt: skip
+    ]
+
+
+def _rejecting(cluster: Cluster, pods: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """By pod the plugin of the newest decision that found no node for it, where ours found none either."""
+    if not pods:
+        return {}
+    rows = ForeignDecision.objects.filter(
+        cluster=cluster, kind=ForeignDecision.Kind.NO_NODE, verdict=Judgement.AGREE
+    )
+    named = rows.filter(pod_name__in={name for _, name in pods[:MOST_NAMED]}).order_by("seq")
+    return {(space, name): plugin for space, name, plugin in named.values_list(*_OF_PODS)}
 
 
 WAITS_S: Final = (300, 3600)
@@ -454,9 +543,9 @@ MOST_LIVE: Final = 50
 
 
 def live_gauges(cluster: Cluster | None = None) -> list[str]:
-    """The lines of /metrics about live clusters: pods that wait for long, by reason, and decisions by verdict.
+    """The lines of /metrics about live clusters: pods that wait for long, decisions by verdict, and those that differ.
 
-    Two queries, and one for each cluster; of one, or of at most `MOST_LIVE`.
+    Two queries, and two for each cluster; of one, or of at most `MOST_LIVE`.
     """
     clusters = (
         [cluster] if cluster else [*Cluster.objects.filter(clock_mode=Cluster.ClockMode.LIVE)[:MOST_LIVE]]
@@ -468,19 +557,22 @@ def live_gauges(cluster: Cluster | None = None) -> list[str]:
                 labels = (
                     ("cluster", one.public_id),
                     ("longer_than_seconds", str(longer)),
+                    ("plugin", at.plugin),
                     ("reason", at.reason or "NotTried"),
                 )
                 waits[labels] += sum(one.now_ns - since > longer * SECOND_NS for since in at.all_since_ns)
-    decided = (
-        ForeignDecision.objects.filter(cluster__in=clusters, kind__in=ForeignDecision.JUDGED)
-        .values_list("cluster__public_id", "verdict")
-        .annotate(n=Count("pk"))
-        .order_by("cluster__public_id", "verdict")
-    )
-    judged = [(labels_text((("cluster", at), ("verdict", verdict))), n) for at, verdict, n in decided]
+    judged, differ = Counter[str](), Counter[str]()
+    rows = ForeignDecision.objects.filter(cluster__in=clusters, kind__in=ForeignDecision.JUDGED)
+    of = ("cluster__public_id", "verdict", "plugin", "cause")
+    for at_id, verdict, plugin, cause, n in rows.order_by().values_list(*of).annotate(n=Count("pk")):
+        judged[labels_text((("cluster", at_id), ("verdict", verdict)))] += n
+        if verdict in UNLIKE:
+            by = (("cause", cause or "unknown"), ("cluster", at_id), ("plugin", plugin))
+            differ[labels_text(by)] += n
     return [
         *gauge("playground_pending_longer_pods", ((labels_text(of), n) for of, n in sorted(waits.items()))),
-        *gauge("playground_live_decisions", judged),
+        *gauge("playground_live_decisions", sorted(judged.items())),
+        *gauge("playground_live_differences", sorted(differ.items())),
     ]
 
 

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from playground.clusters.row_types import ForeignDecision
+from scheduler_core.incident.suspects import words_of
+from scheduler_core.incident.verdicts import cause_of
 from scheduler_core.schema.tables import table_beside
+from scheduler_core.whatif.judge import CauseOfDifference
 
 _TABLES: Final = table_beside(__package__, "words.yaml")
 TITLES: Final[Mapping[str, str]] = _TABLES["titles"]
@@ -14,16 +17,24 @@ CRITERIA: Final[Mapping[str, str]] = _TABLES["criteria"]
 
 
 def why(told: ForeignDecision) -> str:
-    """Why the two agree or differ, in one or two sentences; empty until it is judged."""
+    """Why the two agree or differ, in one to three sentences, with the cause of what differs; empty until it is
+    judged."""
     if not told.verdict:
         return ""
     if told.verdict == "unknown":
         return f"{'; '.join(told.reasons)}."
-    if told.kind == "bind":
-        return _bind(told)
-    if told.kind == "preempt":
-        return _preemption(told)
-    return _no_node(told)
+    said = {"bind": _bind, "preempt": _preemption}.get(told.kind, _no_node)(told)
+    found = cause(told)
+    if found is None:
+        return said
+    return f"{said} {words_of(found, told.verdict)}"
+
+
+def cause(told: ForeignDecision) -> CauseOfDifference | None:
+    """Why a decision differs, or would on the newest state; None where it does not, or none was looked for."""
+    if told.cause_facts is None:
+        return None
+    return cause_of({"kind": told.cause, **told.cause_facts})
 
 
 def _bind(told: ForeignDecision) -> str:
@@ -32,7 +43,8 @@ def _bind(told: ForeignDecision) -> str:
             return f"One of {told.n_tied} nodes with {told.points} points; both drew it."
         if told.points is None:
             return "The only node that fits." if told.n_feasible == 1 else "Room was made there."
-        return f"The most points, {told.points}."
+        fit = f"{told.n_feasible:,} nodes fit; it has the" if told.n_feasible > 1 else "The"
+        return f"{fit} most points, {told.points}."
     if told.verdict == "tie":
         return f"Both have the most points, {told.points}, as {told.n_tied} nodes do: any of them is right."
     if told.verdict == "infeasible":
@@ -46,7 +58,8 @@ def _bind(told: ForeignDecision) -> str:
 
 def _no_node(told: ForeignDecision) -> str:
     if told.verdict == "agree":
-        return "No node fits, and evicting pods would not help."
+        last = f" {told.plugin} rejects the last nodes." if told.plugin else ""
+        return f"No node fits, and evicting pods would not help.{last}"
     if told.outcome == "preempting":
         return f"Here {_listed(told.our_victims)} would be evicted, which frees {told.our_node}."
     nodes = "node fits" if told.n_feasible == 1 else "nodes fit"

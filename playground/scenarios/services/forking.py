@@ -41,7 +41,7 @@ from playground.engine.scenarios import MadeText, RunStopped, ScenarioError, Ste
 from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.shares import Shared, as_error, share
-from scheduler_core.incident.as_scenario import scenario_of
+from scheduler_core.incident.as_scenario import WhatIfSpan, scenario_of
 from scheduler_core.objects.merge import merge_patch
 from scheduler_core.releases import release_from
 from scheduler_core.scenario.load import dump_scenario
@@ -216,6 +216,8 @@ def make_text(
     title: str = "",
     ours_decide: bool = False,
     span: tuple[int, int] | None = None,
+    what_if: WhatIfSpan | None = None,
+    test: bool = False,
 ) -> MadeText:
     """The scenario of a cluster: how it began and what people did to it, up to now or up to a cycle.
 
@@ -227,6 +229,10 @@ def make_text(
         What other schedulers decided is left out and their pods ask for ours; else it goes along as recorded.
     span
         From when to when, in nanoseconds, of a cluster that follows a live one; None is all that is kept.
+    what_if
+        What is otherwise in it than it was.
+    test
+        It expects where each pod ends, as a run of it does.
 
     Raises
     ------
@@ -235,7 +241,8 @@ def make_text(
     InvalidManifest
     """
     if cluster.is_followed:
-        return _named(_of_live(cluster, span, title, ours_decide), cluster, redact, title)
+        made = _named(_of_live(cluster, span, title, ours_decide, what_if), cluster, redact, title)
+        return _through(cluster, "test", made) if test else made
     log = LogEntry.objects.filter(cluster=cluster).exclude(source=LogEntry.Source.KEPT)
     cycles = Cycle.objects.filter(cluster=cluster).order_by("number")
     cut = None
@@ -275,17 +282,61 @@ def _named(made: MadeText, cluster: Cluster, redact: bool, title: str) -> MadeTe
     if not redact:
         return made
     # The title of a cluster is a name too: only one that was chosen for this goes along.
-    chosen = "" if title == cluster.name else title
+    return _through(cluster, "redact", made, title="" if title == cluster.name else title)
+
+
+def _through(cluster: Cluster, do: str, made: MadeText, **how: Any) -> MadeText:
+    """What a process that runs a scenario makes of it."""
     try:
-        worker = through_a_worker(owner=cluster.owner)
-        return asked("redact", made.text, MadeText, ask=worker, title=chosen)
+        return asked(do, made.text, MadeText, ask=through_a_worker(owner=cluster.owner), **how)
     except ScenarioError as problem:
         raise as_error(problem) from None
     except RunStopped as stopped:
-        raise Conflict(f"the names could not be taken out: {stopped}", kind="Cluster") from None
+        words = "the names could not be taken out" if do == "redact" else "it could not be run"
+        raise Conflict(f"{words}: {stopped}", kind="Cluster") from None
 
 
-def _of_live(cluster: Cluster, span: tuple[int, int] | None, title: str, ours_decide: bool) -> MadeText:
+_NUMBERS: Final = {"more_n": (1, 100), "weight": (0, 100), "priority": (-(2**31), 10**9)}
+
+
+def what_if_of(asked: Mapping[str, Any]) -> tuple[str, WhatIfSpan]:
+    """What is to be otherwise in a span, in words and as it is.
+
+    Parameters
+    ----------
+    asked
+        `more_like` (a node) and `more_n`, `weight_of` (a score plugin) and `weight`, `priority_of` (a pod or workload,
+        ``namespace/name``) and `priority`; numbers may be text.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    numbers = {}
+    for name, (low, high) in _NUMBERS.items():
+        text = str(asked.get(name) if asked.get(name) not in (None, "") else 1).strip()
+        if not text.removeprefix("-").isdecimal() or not low <= int(text) <= high:
+            raise InvalidInput(f"is no whole number from {low:,} to {high:,}", field=name, value=text)
+        numbers[name] = int(text)
+    n_more, weight, priority = numbers.values()
+    like, plugin, pods = (
+        str(asked.get(name) or "").strip() for name in ("more_like", "weight_of", "priority_of")
+    )
+    words = [f"{n_more} more like {like}"] if like else []
+    words += [f"{plugin} with a weight of {weight}"] if plugin else []
+    words += [f"{pods} with priority {priority:,}"] if pods else []
+    if not words:
+        raise InvalidInput("name a node, a score plugin or a workload", field="more_like")
+    named = pods if "/" in pods or not pods else f"default/{pods}"
+    what_if = WhatIfSpan(
+        like, n_more if like else 0, {plugin: weight} if plugin else {}, {named: priority} if named else {}
+    )
+    return ", ".join(words), what_if
+
+
+def _of_live(
+    cluster: Cluster, span: tuple[int, int] | None, title: str, ours_decide: bool, what_if: WhatIfSpan | None
+) -> MadeText:
     """A span of a live cluster: its objects at the beginning, the changes, and decisions as recorded or ours."""
     from_ns, to_ns = span or (begins_ns(cluster, followed_of(cluster)), cluster.now_ns + 1)
     try:
@@ -296,6 +347,7 @@ def _of_live(cluster: Cluster, span: tuple[int, int] | None, title: str, ours_de
             recorded=not ours_decide,
             from_ns=from_ns,
             to_ns=to_ns,
+            what_if=what_if,
         )
     except ScenarioError as problem:
         raise as_error(problem) from None
@@ -334,6 +386,8 @@ def make_from_cluster(
     title: str = "",
     ours_decide: bool = False,
     span: tuple[int, int] | None = None,
+    what_if: WhatIfSpan | None = None,
+    test: bool = False,
     **how: Any,
 ) -> Shared:
     """Share a cluster: its scenario, with the lineage of what it was forked from.
@@ -349,7 +403,14 @@ def make_from_cluster(
     """
     check_token(owner)
     made = make_text(
-        cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours_decide, span=span
+        cluster=cluster,
+        cycle=cycle,
+        redact=redact,
+        title=title,
+        ours_decide=ours_decide,
+        span=span,
+        what_if=what_if,
+        test=test,
     )
     origin = Origin.objects.filter(cluster=cluster).select_related("scenario").first()
     parent = origin.scenario if origin else None

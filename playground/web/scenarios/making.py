@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -17,6 +18,10 @@ from playground.scenarios.services.forking import make_text
 from playground.web.problems import problems_of
 from playground.web.requests import done, download, positive_int, site_user
 from playground.web.scenarios.shares import said_by, seen_by, shared_page, visibilities_for
+from scheduler_core.incident.as_scenario import WhatIfSpan
+
+Way = tuple[str, bool, WhatIfSpan | None]
+"""Of a share: its title, whether ours decides, and what is otherwise."""
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -40,8 +45,23 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                     cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours, span=chosen
                 )
                 return download(made.text, cluster.name, "yaml", "application/yaml")
+            if asked.get("as") == "test":
+                made = make_text(
+                    cluster=cluster, redact=redact, title=title, ours_decide=True, span=chosen, test=True
+                )
+                return download(made.text, f"{cluster.name} test", "yaml", "application/yaml")
             if asked.get("as") == "both":
-                return _both(request, cluster, redact, title, chosen)
+                name = title or cluster.name
+                kinds: list[Way] = [
+                    (f"{name}: as recorded", False, None),
+                    (f"{name}: decided by ours", True, None),
+                ]
+                return _beside(request, cluster, redact, chosen, kinds)
+            if asked.get("as") == "what-if":
+                words, what_if = forking.what_if_of(asked)
+                name = title or cluster.name
+                kinds = [(f"{name}: decided by ours", True, None), (f"{name}: {words}", True, what_if)]
+                return _beside(request, cluster, redact, chosen, kinds)
             shared = forking.make_from_cluster(
                 cluster=cluster,
                 owner=site_user(request),
@@ -75,21 +95,26 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return render(request, "scenarios/share.html", context, status=status)
 
 
-def _both(
-    request: HttpRequest, cluster: Cluster, redact: bool, title: str, span: tuple[int, int] | None
+def _beside(
+    request: HttpRequest,
+    cluster: Cluster,
+    redact: bool,
+    span: tuple[int, int] | None,
+    kinds: Sequence[Way],
 ) -> HttpResponse:
-    """Share what another scheduler decided, and the same decided by ours; to the two side by side."""
+    """Share the same in several ways (title, whether ours decides, what is otherwise); to them side by side."""
+    seen = seen_by(request, otherwise="unlisted" if site_user(request) is None else "private")
     sides = []
-    for ours in (False, True):
-        words = f"{title or cluster.name}: {'decided by ours' if ours else 'as recorded'}"[:300]
+    for words, ours, what_if in kinds:
         shared = forking.make_from_cluster(
             cluster=cluster,
             owner=site_user(request),
             redact=redact,
-            title=words,
+            title=words[:300],
             ours_decide=ours,
             span=span,
-            **seen_by(request),
+            what_if=what_if,
+            **seen,
             **said_by(request),
         )
         sides.append({"kind": "scenario", "id": shared.scenario.public_id})

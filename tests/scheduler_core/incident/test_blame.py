@@ -29,10 +29,12 @@ by_night = pytest.mark.nightly("scheduler_core/incident/", "scheduler_core/whati
 
 @dataclass(frozen=True)
 class Fault:
-    """What a scheduler has of its own, and which plugin is to be named.
+    """What a scheduler has of its own, and which plugin and cause are to be named.
 
     Attributes
     ----------
+    causes
+        The kinds of cause that say so.
     late
         By kind, from how many milliseconds to how many its informer is late.
     """
@@ -40,6 +42,7 @@ class Fault:
     plugin: str = ""
     profile: Mapping[str, Any] = field(default_factory=dict)
     late: Mapping[str, tuple[int, int]] = field(default_factory=lambda: PRESENT)
+    causes: tuple[str, ...] = ()
 
 
 def _score(name: str, weight: int) -> dict[str, Any]:
@@ -52,13 +55,13 @@ _LATE = Fault(late={"Node": (0, 1_500), "Pod": (0, 1_500)})
 _PACKING = {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}
 FAULTS = {
     "a filter left out": Fault(
-        "NodeAffinity", {"plugins": {"filter": {"disabled": [{"name": "NodeAffinity"}]}}}
+        "NodeAffinity", {"plugins": {"filter": {"disabled": [{"name": "NodeAffinity"}]}}}, causes=("filter",)
     ),
     "a weight changed": Fault(
-        "NodeResourcesBalancedAllocation", _score("NodeResourcesBalancedAllocation", 20)
+        "NodeResourcesBalancedAllocation", _score("NodeResourcesBalancedAllocation", 20), causes=("weight",)
     ),
-    "stale nodes": Fault("NodeUnschedulable", late={**PRESENT, "Node": (20_000, 20_000)}),
-    "another score": Fault("NodeResourcesFit", {"pluginConfig": [_PACKING]}),
+    "stale nodes": Fault("NodeUnschedulable", late={**PRESENT, "Node": (20_000, 20_000)}, causes=("nodes",)),
+    "another score": Fault("NodeResourcesFit", {"pluginConfig": [_PACKING]}, causes=("weight", "score")),
 }
 
 
@@ -225,7 +228,7 @@ def test_informers_that_are_late_are_no_fault(n_pods: int, n_nodes: int, fill: f
     assert not blamed, (len(blamed), blamed[:5])
     n_known = sum(one.found.agrees for one in live.verdicts)
     assert n_known > 0.99 * len(live.verdicts)
-    assert sum(one.found.behind > 0 for one in live.verdicts) > n_pods // 50
+    assert sum(one.found.cause is not None for one in live.verdicts) > n_pods // 50
 
 
 @pytest.mark.timeout(900)
@@ -235,6 +238,9 @@ def test_a_fault_is_named(fault: Fault, n_pods: int, n_nodes: int, fill: float) 
     live = followed(n_pods, fault, n_nodes, fill)
     blamed = {one.decision.name: one.found for one in live.verdicts if one.found.verdict in UNLIKE}
     n_right = sum(name in blamed and blamed[name].plugin == fault.plugin for name in live.faulty)
+    causes = [found.cause.kind for name, found in blamed.items() if name in live.faulty and found.cause]
+    n_named = sum(kind in fault.causes for kind in causes)
+    assert n_named + LEAST >= 0.85 * len(live.faulty), (n_named, causes)
     # A cause is known once some decisions say the same.
     n_early = LEAST if n_pods < LONG else 0
     others = [found for name, found in blamed.items() if found.plugin != fault.plugin]

@@ -99,8 +99,8 @@ def test_reports_are_judged_on_what_a_dump_has_by_then(what: str, tmp_path: Path
     incident = read_incident([path], DUMP)
     found = {one.decision.name: one for one in judge_incident(incident, release=DEFAULT).all}
     assert {name: (one.found.verdict, one.found.plugin) for name, one in found.items()} == {
-        "fine": ("agree", ""), "wrong": ("infeasible", "NodeAffinity"), "full": FULL, "huge": ("agree", ""),
-        "urgent": ("unknown", ""),
+        "fine": ("agree", ""), "wrong": ("infeasible", "NodeAffinity"), "full": FULL,
+        "huge": ("agree", "NodeResourcesFit"), "urgent": ("unknown", ""),
     }  # fmt: skip
     assert found["huge"].decision.message == REFUSED
     assert (found["urgent"].decision.node, found["urgent"].decision.victims) == ("n2", ["default/victim"])
