@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from scheduler_core.descheduler.settings import Schedule, schedule_from
@@ -26,7 +27,7 @@ from scheduler_core.objects.node import (
     node_from,
 )
 from scheduler_core.objects.node_selector import NodeSelector, node_selector_from
-from scheduler_core.objects.prices import NodeType, PriceList, amount_from
+from scheduler_core.objects.prices import NodeType, PriceList, amount_from, shipped_prices
 from scheduler_core.objects.quantity import quantity_milli_value
 
 POOL: Final = "karpenter.sh/nodepool"
@@ -314,6 +315,17 @@ def _offering(pool: NodePool, kind: NodeType, zone: str) -> Offering | None:
             )
             return Offering(pool, kind.name, zone, kind.price, node_from(node))
     return None
+
+
+@cache
+def values_of_machines() -> Mapping[str, frozenset[str]]:
+    """Label -> the values that machines of the list that comes with the package have."""
+    found: dict[str, set[str]] = {CAPACITY: {ON_DEMAND, SPOT}}
+    found |= {"kubernetes.io/os": {"linux"}, "kubernetes.io/arch": {"amd64"}}
+    for kind in shipped_prices().types:
+        for key, value in {**_labels_of_type(kind), **kind.labels, LABEL_INSTANCE_TYPE: kind.name}.items():
+            found.setdefault(key, set()).add(value)
+    return {key: frozenset(values) for key, values in found.items()}
 
 
 def _labels_of_type(kind: NodeType) -> dict[str, str]:

@@ -16,6 +16,7 @@ from scheduler_core.descheduler.policy import PLUGINS, PROTECTIONS, STATES, STRU
 from scheduler_core.descheduler.settings import read_settings, settings_from
 from scheduler_core.errors import InvalidObject
 from scheduler_core.fork import NO_POOL, POOL_LABELS, EqualNodes
+from scheduler_core.karpenter.node_pools import POOL, read_node_pools
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.labels import Requirement, label_requirements
 from scheduler_core.objects.meta import object_of
@@ -25,6 +26,7 @@ from scheduler_core.schema.tables import kinds
 from scheduler_core.sim.controllers.programs import (
     CLUSTER_AUTOSCALER,
     DESCHEDULER,
+    KARPENTER,
     NAMESPACE,
     PROGRAMS,
     VERTICAL,
@@ -95,6 +97,7 @@ class Renamer(Protocol):
     def name(self, what: str, value: Any) -> Any: ...
     def label_key(self, key: Any) -> Any: ...
     def label_value(self, key: str, value: Any) -> Any: ...
+    def labels(self, labels: Any) -> Any: ...
     def resource(self, name: str) -> str | None: ...
     def manifest(self, manifest: Mapping[str, Any]) -> dict[str, Any]: ...
     def walk(self, value: Any, key: str = "") -> Any: ...
@@ -121,13 +124,12 @@ def renamed_settings(annotation: str, text: str, names: Renamer) -> str:
     NotRenamed
         They cannot be.
     """
-    if annotation not in _RENAMED:
-        raise NotRenamed("its settings name instance types and labels")
     try:
         document = _RENAMED[annotation](text, names)
     except (InvalidObject, PolicyError) as error:
         raise NotRenamed(f"its settings cannot be read: {error}") from None
-    return json.dumps(document, sort_keys=True)
+    documents = document if isinstance(document, list) else [document]
+    return "\n---\n".join(json.dumps(one, sort_keys=True) for one in documents)
 
 
 _LABELS: Final = (
@@ -274,8 +276,50 @@ def _vertical(text: str, names: Renamer) -> dict[str, Any]:
     return {**document, "autoscalers": targets}
 
 
-_RENAMED: Final[Mapping[str, Callable[[str, Renamer], dict[str, Any]]]] = {
+def _karpenter(text: str, names: Renamer) -> list[dict[str, Any]]:
+    """NodePools; NodeClasses decide nothing and are left out."""
+    pools = {pool.name: pool for pool in read_node_pools(text)}
+    renamed = []
+    for document in (one.value for one in load_documents(text)):
+        if document["kind"] != "NodePool":
+            continue
+        pool, given = pools[document["metadata"]["name"]], document.get("spec") or {}
+        template = given.get("template") or {}
+        own, meta = template.get("spec") or {}, template.get("metadata") or {}
+        names.groups[pool.name.lower()] = name = names.label_value(POOL, pool.name)
+        asked = own.get("requirements") or ()
+        limits = (given.get("limits") or {}).items()
+        kept = {
+            key: given["disruption"][key] for key in _DISRUPTION if key in (given.get("disruption") or {})
+        }
+        if "budgets" in kept:
+            kept["budgets"] = [{key: one[key] for key in _BUDGET if key in one} for one in kept["budgets"]]
+        spec = {
+            "weight": pool.weight,
+            "limits": {known: amount for key, amount in limits if (known := names.resource(key)) is not None},
+            "disruption": kept,
+            "template": {
+                "metadata": {"labels": names.labels(meta.get("labels") or {})},
+                "spec": {
+                    "requirements": names.walk(
+                        [{**one, "values": [*map(str, one.get("values") or ())]} for one in asked],
+                        "matchExpressions",
+                    ),
+                    "taints": names.walk(own.get("taints") or [], "taints"),
+                },
+            },
+        }
+        renamed.append(
+            {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
+        )
+    return renamed
+
+
+_DISRUPTION: Final = ("consolidationPolicy", "consolidateAfter", "budgets")
+_BUDGET: Final = ("nodes", "reasons", "schedule", "duration")
+_RENAMED: Final[Mapping[str, Callable[[str, Renamer], Any]]] = {
     CLUSTER_AUTOSCALER: _autoscaler,
     DESCHEDULER: _descheduler,
     VERTICAL: _vertical,
+    KARPENTER: _karpenter,
 }

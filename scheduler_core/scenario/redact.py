@@ -25,6 +25,7 @@ from scheduler_core.expressions.functions import FUNCTIONS
 from scheduler_core.extender import wire
 from scheduler_core.extender.go_json import DecodeProblem
 from scheduler_core.fork import POOL_LABELS, EqualNodes, group_of
+from scheduler_core.karpenter.node_pools import values_of_machines
 from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.releases import NEWEST
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
@@ -37,7 +38,7 @@ from scheduler_core.scenario.types import Manifest, Patch, Scenario
 from scheduler_core.schema.tables import kinds, table_beside, types
 from scheduler_core.sim.controllers.cluster_autoscaler import NEW_NODE
 from scheduler_core.sim.controllers.device_driver import MODELS, devices_of, slices_of
-from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER
+from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, KARPENTER
 
 # ---- what is kept: the tables of `redact.yaml`
 
@@ -65,7 +66,7 @@ KEPT = {
 KEPT_VALUES = re.compile(r"playground\.dev/(?!published-for$)|scheduling\.x-k8s\.io/min-available$")
 """Labels whose values say something to a plugin."""
 KEPT_ANNOTATIONS = re.compile(
-    r"playground\.dev/|scheduling\.x-k8s\.io/|pv\.kubernetes\.io/(bind-completed|bound-by-controller)$"
+    r"playground\.dev/|scheduling\.x-k8s\.io/|karpenter\.sh/do-not-disrupt$|pv\.kubernetes\.io/(bind-completed|bound-by-controller)$"
 )
 CEL = {
     word
@@ -181,6 +182,7 @@ class _Redactor:
         self.collecting = True
         self.new_names: Callable[[str, re.Pattern[str]], _Names] = _Names
         self.keeps_pools = False
+        self.keeps_machines = False
         self.pools: set[EqualNodes] = set()
         self.groups: dict[str, str] = {}
         self.not_renamed: dict[str, None] = {}
@@ -241,6 +243,8 @@ class _Redactor:
             self.plain(value) is not _LEFT_OUT and (key in self.numeric or KEPT_VALUES.match(key))
         ):
             return value if self.plain(value) is not _LEFT_OUT else None
+        if self.keeps_machines and value in values_of_machines().get(key, ()):
+            return value
         nodes = self.names.get("Node")
         if nodes is not None and (value in nodes.old):
             # A hostname label, or an affinity to one.
@@ -726,6 +730,7 @@ def redact(scenario: Scenario) -> Redacted:
     redactor = _Redactor(owner_uids(manifests))
     patches = [_patched(step.patch) for step in scenario.steps if step.patch is not None]
     redactor.keeps_pools = any(CLUSTER_AUTOSCALER in programs_of(item) for item in (*manifests, *patches))
+    redactor.keeps_machines = any(KARPENTER in programs_of(item) for item in (*manifests, *patches))
     # Names of nodes first: label values that are one must follow it.
     for manifest in manifests:
         redactor.object_name(str(manifest["kind"]), manifest["metadata"]["name"])
@@ -753,6 +758,8 @@ def redact(scenario: Scenario) -> Redacted:
         )
     if redactor.keeps_pools:
         notes.append("labels that name the pools of nodes are kept: node groups are found by them")
+    if redactor.keeps_machines:
+        notes.append("what labels say of machines of the price list is kept: NodePools choose by it")
     notes += redactor.not_renamed
     if redactor.left_out:
         notes.append(f"left out, as no rule reads such a value: {', '.join(sorted(redactor.left_out))}")

@@ -6,7 +6,7 @@ import pytest
 
 from playground.clusters.history.undo import undo
 from playground.clusters.lifecycle import reset_cluster
-from playground.clusters.models import Cluster, Cycle, Node, Pod
+from playground.clusters.models import Cluster, ControllerRecord, Cycle, Node, Pod
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.scenarios import run_fresh
 from playground.scenarios.services.forking import make_text
@@ -26,6 +26,21 @@ def placed(cluster: Cluster) -> list[tuple[str, str]]:
     return [*pods, *Node.objects.filter(cluster=cluster).order_by("name").values_list("name", "name")]
 
 
+def runs(cluster: Cluster) -> list[tuple[int, str, str, str, list[str]]]:
+    """The kept runs of controllers: when, of which, and what they did."""
+    rows = ControllerRecord.objects.filter(cluster=cluster).order_by("pk")
+    return [
+        (
+            row.at_ns - cluster.start_ns,
+            row.controller,
+            row.subject,
+            row.effect,
+            [str(act) for act in row.run.did],
+        )
+        for row in rows
+    ]
+
+
 def begun() -> Cluster:
     """Four pods of a loaded Deployment in three minutes, one of which waited for a node that was added."""
     web = deployment("web", 2, cpu="1500m", load="0s cpu=2\n60s cpu=9\n3m cpu=1")
@@ -37,9 +52,10 @@ def begun() -> Cluster:
 
 def test_undone_reset_shared_and_branched_clusters_decide_the_same() -> None:
     cluster = begun()
-    now = placed(cluster)
+    now, so_far = placed(cluster), runs(cluster)
     run(cluster, "9m")
-    whole, later = decided(cluster), placed(cluster)
+    whole, later, all_runs = decided(cluster), placed(cluster), runs(cluster)
+    assert all_runs[: len(so_far)] == so_far != all_runs
     assert later != now, "the load fell: a node and pods went"
 
     edited = begun()
@@ -50,17 +66,25 @@ def test_undone_reset_shared_and_branched_clusters_decide_the_same() -> None:
     for _ in ("the run", "the pods"):
         undo(cluster=edited)
     edited.refresh_from_db()
-    assert placed(edited) == now
+    assert (placed(edited), runs(edited)) == (now, so_far)
     run(edited, "9m")
-    assert (decided(edited), placed(edited)) == (whole, later)
+    assert (decided(edited), placed(edited), runs(edited)) == (whole, later, all_runs)
 
     shared = run_fresh(make_text(cluster=cluster).text)
     assert [cycle.digest for cycle in shared.cycles] == whole
+    told = [
+        (one.at_ns - cluster.start_ns, one.controller, one.subject, [*map(str, one.did)])
+        for one in shared.timeline.runs
+    ]
+    assert told == [(*run[:3], run[4]) for run in all_runs], "a share shows them"
 
     first, second = (branch(cluster=cluster, cycle=len(whole) // 2) for _ in range(2))
     for one in (first, second):
         run(one, "5m")
     assert decided(first) == decided(second) and placed(first) == placed(second)
+    assert runs(first) == runs(second)
 
-    run(reset_cluster(cluster=cluster), "12m")
-    assert (decided(cluster), placed(cluster)) == (whole, later)
+    cluster = reset_cluster(cluster=cluster)
+    assert runs(cluster) == []
+    run(cluster, "12m")
+    assert (decided(cluster), placed(cluster), runs(cluster)) == (whole, later, all_runs)

@@ -346,6 +346,55 @@ def test_programs_decide_the_same_under_other_names() -> None:
     assert all(finding.holds for finding in again.findings)
 
 
+def test_karpenter_decides_the_same_under_other_names() -> None:
+    requirements = [
+        {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m"]},
+        {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Lt", "values": ["17"]},
+        {"key": "zeppelin-team", "operator": "In", "values": ["zeppelin"]},
+        {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zeppelin-1a"]},
+    ]
+    taints = [{"key": "zeppelin-taint", "value": "zeppelin", "effect": "NoSchedule"}]
+    pools = [
+        {
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name},
+            "spec": {
+                "weight": weight, "limits": {"cpu": 64, "zeppelin.example/gas": 9},
+                "template": {"metadata": {"labels": {"zeppelin-label": "zeppelin"}},
+                             "spec": {"requirements": requirements, "taints": taints[:weight]}},
+                "disruption": {"consolidateAfter": "30s", "budgets": [{"nodes": "100%", "reasons": ["Empty"]}]},
+            },
+        }
+        for name, weight in (("zeppelin-First", 1), ("zeppelin-second", 0))
+    ]  # fmt: skip
+    webs = []
+    for app, more in (
+        ("zeppelin", {}),
+        ("zeppelin-more", {"tolerations": [{"key": "zeppelin-taint", "operator": "Exists"}]}),
+    ):
+        spec = (
+            make_pod("x", "3", nodeName="")["spec"] | more | {"nodeSelector": {"zeppelin-team": "zeppelin"}}
+        )
+        del spec["nodeName"]
+        if not more:
+            spec["nodeSelector"]["karpenter.sh/nodepool"] = "zeppelin-second"
+        web = _object("apps/v1", "Deployment", {
+            "replicas": 3, "selector": {"matchLabels": {"app": app}},
+            "template": {"metadata": {"labels": {"app": app}}, "spec": spec},
+        })  # fmt: skip
+        web["metadata"] = {"name": app, "namespace": "zeppelin"}
+        webs.append(web)
+    gone = {"kind": "Deployment", "name": "zeppelin", "namespace": "zeppelin"}
+    steps = [{"run": "idle"}, {"advance": "3m"}, {"delete": gone}, {"advance": "5m"}]
+    scenario = make_scenario(make_node("zeppelin-a"), *webs, controllers={"karpenter": pools}, steps=steps)
+    acts = [str(act) for run in run_scenario(scenario).runs for act in run.did]
+    assert {"zeppelin-First", "zeppelin-second"} <= {
+        word.rstrip(":") for line in acts for word in line.split()
+    }
+    assert any(line.startswith("removes") for line in acts), acts
+    again = run_scenario(_checked(scenario))
+    assert len([line for run in again.runs for line in run.did]) == len(acts)
+
+
 def test_programs_that_decide_by_names_are_left_out_with_a_note() -> None:
     redacted = redact(_with_programs(expander="price"))
     assert any("cluster-autoscaler is left out: --expander=price" in note for note in redacted.notes)
