@@ -27,6 +27,10 @@ LOOPS = (
     '{"options": {"scale-down-unneeded-time": "1m", "scale-down-delay-after-add": "30s"}, "nodeGroups": [%s]}'
 )
 LOAD = "0s cpu=2\n90s cpu=8\n200s cpu=1"
+NODE_POOL = (
+    "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: general}, "
+    "spec: {disruption: {consolidateAfter: 30s, budgets: [{nodes: 100%}]}}}"
+)
 WEB = '{"name": "web", "minSize": 1, "maxSize": 4}'
 
 
@@ -383,11 +387,12 @@ def test_a_checkpoint_changes_nothing_of_what_they_do(steps: list[Any], faulty: 
         "cluster_autoscaler": LOOPS % WEB,
         "descheduler": json.dumps({"policy": policy("RemoveDuplicates"), "descheduling-interval": "1m"}),
         "vertical_pod_autoscaler": vertical(updateMode="Recreate"),
+        "karpenter": NODE_POOL,
     }
     kinds = [
         {},
         {"cluster_autoscaler": texts["cluster_autoscaler"]},
-        {"descheduler": texts["descheduler"], "vertical_pod_autoscaler": vertical()},
+        {"descheduler": texts["descheduler"], "vertical_pod_autoscaler": vertical(), "karpenter": NODE_POOL},
         texts,
     ]
     first = cluster(
