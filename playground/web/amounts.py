@@ -73,17 +73,15 @@ def percent(part: float | None, whole: float | None) -> int:
 def duration(span_ns: int | None) -> str:
     """Return a span in words short enough for a queue lane.
 
-    >>> duration(400_000_000), duration(65_000_000_000), duration(7_260_000_000_000)
-    ('0.4 s', '1 min 5 s', '2 h 1 min')
+    >>> duration(400_000_000), duration(65_000_000_000), duration(7_200_000_000_000)
+    ('0.4 s', '1 min 5 s', '2 h')
     """
     span_s = (span_ns or 0) / SECOND_NS
-    if span_s < 60:
-        return f"{span_s:.1f} s"
-    if span_s < 3600:
-        return f"{int(span_s // 60)} min {int(span_s % 60)} s"
-    if span_s < 86400:
-        return f"{int(span_s // 3600)} h {int(span_s % 3600 // 60)} min"
-    return f"{int(span_s // 86400)} d {int(span_s % 86400 // 3600)} h"
+    for size, unit, part, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if span_s >= size:
+            rest = int(span_s % size // part)
+            return f"{int(span_s // size)} {unit}" + (f" {rest} {smaller}" if rest else "")
+    return f"{span_s:.1f} s"
 
 
 def took(span_ms: int) -> str:

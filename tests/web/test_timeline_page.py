@@ -94,7 +94,7 @@ def test_a_share_has_the_lanes_of_its_run(client):
     shared = share(document=text.encode(), owner=None).scenario
     url = f"/s/{shared.public_id}/timeline/"
     html = html_of(client, url)
-    assert 'aria-label="1 min 0 s at Permit; on node-e"' in html and "waits at Permit" in html
+    assert 'aria-label="1 min at Permit; on node-e"' in html and "waits at Permit" in html
     drawn = {
         lane.pod: len(lane.spans) for lane in run_scenario(load_scenario(text), timed=True).timeline().pods
     }
