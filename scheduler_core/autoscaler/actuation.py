@@ -14,10 +14,7 @@ from scheduler_core.autoscaler.cluster import LiveCluster, ProgramEvent
 from scheduler_core.autoscaler.cluster_state import Flags, MachineGroup
 from scheduler_core.autoscaler.drainability import Drainability
 from scheduler_core.autoscaler.scale_down import Removal
-from scheduler_core.autoscaler.templates import (
-    DELETION_CANDIDATE,
-    TO_BE_DELETED,
-)
+from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, TO_BE_DELETED, is_daemon
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 
@@ -184,11 +181,9 @@ class NodeDeletions:
             self._abort(one, "NodeDeleteErrorInternal", at_ns)
             return False
         flag = f"daemonset-eviction-for-{'occupied' if one.is_drain else 'empty'}-nodes"
-        one.best_effort = [
-            pod.key for pod in pods if pod.is_of_daemon_set and self._evicts(pod, self._flags(flag))
-        ]
+        one.best_effort = [pod.key for pod in pods if is_daemon(pod) and self._evicts(pod, self._flags(flag))]
         if one.is_drain:
-            one.left = [pod.key for pod in pods if not pod.is_of_daemon_set and not pod.is_mirror]
+            one.left = [pod.key for pod in pods if not is_daemon(pod) and not pod.is_mirror]
         for key in (*one.left, *one.best_effort):
             self._tell("Pod", key, "deleting pod for node scale down")
         return True

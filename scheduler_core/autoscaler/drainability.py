@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import Flags
+from scheduler_core.autoscaler.templates import is_daemon
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import EvictionBudget
 
@@ -132,7 +133,7 @@ class Drainability:
                 return found
             if answer == "wait":
                 found.on_completion.append(pod)
-            elif answer != "skip" and not _is_daemon(pod):
+            elif answer != "skip" and not is_daemon(pod):
                 found.pods.append(pod)
         return found
 
@@ -144,7 +145,7 @@ class Drainability:
         if custom and (why := self._controller_problem(pod)):
             return "", why
         safe = marks.get(SAFE)
-        if _is_daemon(pod) or safe == "true" or _is_terminal(pod):
+        if is_daemon(pod) or safe == "true" or _is_terminal(pod):
             return "ok", ""
         if safe == "on-completion":
             return "wait", ""
@@ -190,25 +191,20 @@ class Drainability:
         return ""
 
 
-def _is_daemon(pod: Pod) -> bool:
-    return pod.is_of_daemon_set or pod.annotations.get(f"{_PREFIX}daemonset-pod") == "true"
-
-
 def _spent(budgets: Iterable[EvictionBudget]) -> tuple[bool, ...]:
     return tuple([budget.left < 1 for budget in budgets])
 
 
 def _changes_with_time(pod: Pod) -> bool:
     """Whether time alone may change whether it blocks."""
-    return pod.is_terminating or (pod.namespace == "kube-system" and not _is_daemon(pod))
+    return pod.is_terminating or (pod.namespace == "kube-system" and not is_daemon(pod))
 
 
 def is_long_terminating(pod: Pod, now_ns: int) -> bool:
-    """Whether its grace ended more than half a minute ago."""
+    """Whether the grace period of its spec, which a deletion may have changed, ended more than half a minute ago."""
     if pod.meta.deletion_ns is None:
         return False
-    spec, metadata = pod.manifest["spec"], pod.manifest["metadata"]
-    grace = metadata.get("deletionGracePeriodSeconds", spec.get("terminationGracePeriodSeconds"))
+    grace = pod.manifest["spec"].get("terminationGracePeriodSeconds")
     grace_ns = (_DEFAULT_GRACE if grace is None else grace) * 10**9
     return pod.meta.deletion_ns + grace_ns + _LONG_TERMINATING_NS < now_ns
 

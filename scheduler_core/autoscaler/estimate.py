@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.autoscaler.snapshot import GroupTemplate, NodesAndPods, Rejected
-from scheduler_core.autoscaler.templates import amounts_of, fresh_node
+from scheduler_core.autoscaler.templates import amounts_of, fresh_node, is_daemon
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import label_selector_from
 from scheduler_core.objects.node import LABEL_HOSTNAME
@@ -45,7 +45,7 @@ def equal_pods(pods: Iterable[Pod]) -> list[EqualPods]:
     by_controller: dict[str, list[tuple[str, EqualPods]]] = {}
     for pod in pods:
         controller = pod.meta.controller
-        if controller is None or pod.is_of_daemon_set:
+        if controller is None or is_daemon(pod):
             groups.append(EqualPods([pod]))
             continue
         known, shape = by_controller.setdefault(controller.uid, []), shape_of(pod)

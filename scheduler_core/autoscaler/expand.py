@@ -147,8 +147,13 @@ class Expander:
         return calmed * ((nodes + stable) / (pods + stable))
 
     def _by_priority(self, options: list[Expansion]) -> list[Expansion]:
-        priorities = priorities_of(self._config)
-        if priorities is None:
+        if self._config is None:
+            return options
+        try:
+            priorities = _read_priorities(self._config)
+        except ValueError as error:
+            words = f"Wrong configuration for priority expander: {error}. Ignoring update."
+            self._warn("PriorityConfigMapInvalid", words)
             return options
         highest, best = -1, list[Expansion]()
         for option in options:
@@ -164,32 +169,52 @@ class Expander:
             if not found:
                 self._warn(
                     "PriorityConfigMapNotMatchedGroup",
-                    f"node group {option.group} not found in priority expander configuration. "
+                    f"Priority expander: node group {option.group} not found in priority expander configuration. "
                     "The group won't be used.",
                 )
         if not best:
             self._warn(
                 "PriorityConfigMapNoGroupMatched",
-                "no priorities info found for any of the expansion options. No options filtered.",
+                "Priority expander: no priorities info found for any of the expansion options. "
+                "No options filtered.",
             )
             return options
         return best
 
     def _warn(self, reason: str, words: str) -> None:
-        self.events.append(
-            ProgramEvent("ConfigMap", PRIORITIES, "Warning", reason, f"Priority expander: {words}")
-        )
+        self.events.append(ProgramEvent("ConfigMap", PRIORITIES, "Warning", reason, words))
 
 
 def priorities_of(text: str | None) -> dict[int, list[re.Pattern[str]]] | None:
     """Patterns of groups by priority; None where there is none, or what cannot be used."""
-    if not text:
-        return None
     try:
-        found = yaml.safe_load(text)
-        return {int(priority): [re.compile(one) for one in patterns] for priority, patterns in found.items()}
-    except (AttributeError, TypeError, ValueError, re.error, yaml.YAMLError):
+        return None if text is None else _read_priorities(text)
+    except ValueError:
         return None
+
+
+def _read_priorities(text: str) -> dict[int, list[re.Pattern[str]]]:
+    if not text:
+        name = PRIORITIES.partition("/")[2]
+        raise ValueError(
+            f"priority configuration in {name} configmap is empty; please provide valid configuration"
+        )
+    try:
+        found = yaml.safe_load(text) or {}
+        if not all(isinstance(some, list | None) for some in found.values()):
+            raise TypeError("each priority has a list of regular expressions")
+        rules = [(int(priority), str(rule)) for priority, some in found.items() for rule in some or ()]
+    except (AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
+        said = str(error).partition("\n")[0]
+        raise ValueError(f"Can't parse YAML with priorities in the configmap: {said}") from None
+    priorities: dict[int, list[re.Pattern[str]]] = {}
+    for priority, rule in rules:
+        try:
+            priorities.setdefault(priority, []).append(re.compile(rule))
+        except re.error as error:
+            said = f"Can't compile regexp rule for priority {priority} and rule {rule}: {error}"
+            raise ValueError(said) from None
+    return priorities
 
 
 def _pod_price(cores: float, gib: float) -> float:

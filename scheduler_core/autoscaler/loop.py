@@ -21,6 +21,7 @@ from scheduler_core.autoscaler.scale_up import Orchestrator, Quotas, ScaleUp, no
 from scheduler_core.autoscaler.snapshot import Cursor, GroupTemplate, NodesAndPods
 from scheduler_core.autoscaler.templates import (
     fresh_node,
+    is_daemon,
     is_expendable,
     own_template,
     prepared,
@@ -160,6 +161,10 @@ class Autoscaler:
     def _run(self, loop: Loop, view: LoopView, refused: Collection[str]) -> None:
         now_ns = view.now_ns
         self._n_loops += 1
+        if not view.n_ready and not self._flags("scale-up-from-zero"):
+            self._planner.forget()
+            loop.scale_ups = [ScaleUp("ScaleUpNotTried")]
+            return
         templates = self._templates(view)
         self._state.update(view.nodes, view.group_of, view.is_ready, now_ns)
         if not self._state.is_healthy or self._state.fix_sizes(now_ns):
@@ -171,7 +176,6 @@ class Autoscaler:
         pods = self._pods_to_help(loop, view)
         found = self._scale_up(view, templates, pods, refused)
         loop.scale_ups = [found]
-        loop.events += found.events
         if found.result == "ScaleUpSuccessful":
             loop.scale_down.result = "ScaleDownInCooldown"
             self._last_up_ns = now_ns
@@ -185,6 +189,7 @@ class Autoscaler:
             self._log(orchestrator, now_ns)
             if least.result == "ScaleUpSuccessful":
                 self._last_up_ns = now_ns
+        loop.events += [event for one in loop.scale_ups for event in one.events]
 
     def _log(self, orchestrator: Orchestrator, now_ns: int) -> None:
         for entry in orchestrator.log:
@@ -222,7 +227,7 @@ class Autoscaler:
             }  # fmt: skip
             if removal.pods:
                 pods = view.snapshot.pods[removal.node]
-                told["evicts"] = [pod.key for pod in pods if not pod.is_of_daemon_set and not pod.is_mirror]
+                told["evicts"] = [pod.key for pod in pods if not is_daemon(pod) and not pod.is_mirror]
             found.deleting.append(told)
         started = bool(found.deleting)
         found.result = "ScaleDownNodeDeleteStarted" if started else "ScaleDownNoNodeDeleted"
@@ -319,7 +324,7 @@ class Autoscaler:
         kept += drained
         left = self._without_schedulable(loop, snapshot, kept)
         _tell(loop, "filter-schedulable", kept, left)
-        others = [pod for pod in left if not pod.is_of_daemon_set]
+        others = [pod for pod in left if not is_daemon(pod)]
         _tell(loop, "filter-daemonset", left, others)
         return [pod for pod in others if self._is_old_enough(pod, view.now_ns)]
 
@@ -329,7 +334,7 @@ class Autoscaler:
             _without_node(pod)
             for name in self.deletions.drained
             for pod in snapshot.pods.get(name, ())
-            if not (pod.is_terminating or pod.is_of_daemon_set or pod.is_mirror)
+            if not (pod.is_terminating or is_daemon(pod) or pod.is_mirror)
         ]
 
     def _is_old_enough(self, pod: Pod, now_ns: int) -> bool:
@@ -354,7 +359,7 @@ class Autoscaler:
             shapes = failed.setdefault(controller.uid, []) if controller is not None else []
             if not node and not (shapes and shape_of(pod) in shapes):
                 node = snapshot.try_any(pod, lambda _: True)
-                is_told = controller is not None and not pod.is_of_daemon_set
+                is_told = controller is not None and not is_daemon(pod)
                 if not node and is_told and len(shapes) < MOST_GROUPS_OF_A_CONTROLLER:
                     shapes.append(shape_of(pod))
             if node:

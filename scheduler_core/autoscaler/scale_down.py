@@ -20,6 +20,7 @@ from scheduler_core.autoscaler.templates import (
     GPU,
     TO_BE_DELETED,
     has_gpu,
+    is_daemon,
 )
 from scheduler_core.autoscaler.view import LoopView
 from scheduler_core.fork import homeless
@@ -218,7 +219,7 @@ class Planner:
         no_mirrors = self._flags("ignore-mirror-pods-utilization")
         for pod in view.snapshot.pods[node.name]:
             amount = pod.requests.get(resource, 0)
-            if (no_daemons and pod.is_of_daemon_set) or (no_mirrors and pod.is_mirror):
+            if (no_daemons and is_daemon(pod)) or (no_mirrors and pod.is_mirror):
                 left_out += amount
             elif not is_long_terminating(pod, view.now_ns):
                 asked += amount

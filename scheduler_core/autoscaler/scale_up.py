@@ -106,7 +106,7 @@ class Quotas:
     def at_most(cls, flags: Flags, nodes: Iterable[Node], group_of: Mapping[str, str]) -> Quotas:
         """What may still come."""
         made = cls(flags, -1, group_of)
-        used = made._used(node for node in nodes if node.labels.get("type") != "virtual-kubelet")
+        used = made._used(nodes)
         made._left = {name: max(0, most - used[name]) for name, most in made._limits.items()}
         return made
 
@@ -121,6 +121,8 @@ class Quotas:
     def _used(self, nodes: Iterable[Node]) -> Counter[str]:
         used, of_group = Counter[str](), Counter[str]()
         for node in nodes:
+            if node.labels.get("type") == "virtual-kubelet":
+                continue
             group = self._group_of.get(node.name, "")
             amounts = self._amounts(group, node)
             of_group[group] += 1

@@ -49,6 +49,7 @@ _REPORTED: Final = frozenset({
     "NodeWithImpairedVolumes",
 })  # fmt: skip
 _TEMPLATE: Final = "cluster-autoscaler.kubernetes.io/template-node"
+_DAEMON: Final = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 GPU: Final = "nvidia.com/gpu"
 GPU_LABEL: Final = "TestGPULabel/accelerator"
 _OLD_LABELS: Final = (
@@ -95,6 +96,11 @@ def has_gpu(node: Node) -> bool:
     return GPU_LABEL in node.labels or node.allocatable.get(GPU, 0) > 0
 
 
+def is_daemon(pod: Pod) -> bool:
+    """Whether it is of a DaemonSet, or is to be taken as if it were."""
+    return pod.is_of_daemon_set or pod.annotations.get(_DAEMON) == "true"
+
+
 def is_expendable(pod: Pod, cutoff: int) -> bool:
     """Whether its priority is so low that nothing is done for it."""
     written = pod.manifest["spec"].get("priority")
@@ -136,7 +142,7 @@ def template_of(
         spec.pop("unschedulable", None)
     labels = {**node.labels, _TEMPLATE: "true"}
     manifest |= {"spec": spec, "metadata": {**manifest["metadata"], "labels": labels}}
-    kept = [pod for pod in pods if not pod.is_terminating and (pod.is_mirror or _daemon_uid(pod))]
+    kept = [pod for pod in pods if not pod.is_terminating and (pod.is_mirror or is_daemon(pod))]
     running = {_daemon_uid(pod) for pod in kept}
     template = GroupTemplate(node_from(manifest), tuple(kept))
     for daemon_set in daemon_sets:

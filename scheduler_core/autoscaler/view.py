@@ -70,10 +70,10 @@ class LoopView:
         )
         self.pending: list[Pod] = []
         nominated, unprocessed = dict[str, tuple[Pod, ...]](), list[Pod]()
-        bypassed = flags("bypassed-scheduler-names")
+        bypassed, allowed = flags("bypassed-scheduler-names"), flags("allowed-scheduler-names")
         cutoff = flags("expendable-pods-priority-cutoff")
         for pod in cluster.unplaced():
-            if pod.is_terminal or pod.is_terminating:
+            if pod.is_terminal or pod.is_terminating or (allowed and pod.scheduler_name not in allowed):
                 continue
             conditions = (pod.manifest.get("status") or {}).get("conditions") or ()
             condition = next((one for one in conditions if one.get("type") == "PodScheduled"), None)
@@ -87,7 +87,8 @@ class LoopView:
                 unprocessed.append(pod)
         self.pending += unprocessed
         snapshot.settle(
-            (node, cluster.pods_on(node.name, cutoff) + nominated.get(node.name, ())) for node in self.nodes
+            (node, _of(cluster.pods_on(node.name, cutoff), allowed) + nominated.get(node.name, ()))
+            for node in self.nodes
         )
         self._replaced = {
             node.name
@@ -118,6 +119,11 @@ class LoopView:
             return False
         is_leaving = any(taint.key == TO_BE_DELETED for taint in node.taints)
         return _changed_ns(node) + _STABLE_NS < self.now_ns and not is_leaving
+
+
+def _of(pods: tuple[Pod, ...], schedulers: Sequence[str]) -> tuple[Pod, ...]:
+    """Pods of some schedulers, or of any: the same tuple."""
+    return tuple(pod for pod in pods if pod.scheduler_name in schedulers) if schedulers else pods
 
 
 def _in_order(documents: Iterable[Document]) -> list[Document]:

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from scheduler_core import prepare
+from scheduler_core.autoscaler.cluster import LiveCluster
+from scheduler_core.autoscaler.cluster_state import MachineGroup
+from scheduler_core.autoscaler.loop import Autoscaler, Loop
 from scheduler_core.autoscaler.pasted import read_autoscaler
 from scheduler_core.errors import InvalidObject
 from scheduler_core.sim.changes import WriteObject
@@ -240,3 +243,91 @@ def test_a_workload_of_the_cluster_s_own_controllers_is_followed() -> None:
     run = scaling.run_loops(simulation, scaling.Given(), scaling.PriceList(()))
     assert len(run.removed) == 1
     assert len(run.simulation.world.all("Pod")) == 2
+
+
+NOW_NS = 1_800_000_000 * 10**9
+"""2027-01-15T08:00:00Z"""
+
+
+def looped(*objects: dict[str, Any], least: int = 0, seconds: int = 0, **options: Any) -> Loop:
+    """The last of a loop now, and one so many seconds later, over nodes of one group."""
+    names = [one["metadata"]["name"] for one in objects if one["kind"] == "Node"]
+    fresh = of_pool("template", "web")
+    machines = MachineGroup("web", least, 9, len(names), fresh)
+    flags = {key.replace("_", "-"): value for key, value in options.items()}
+    program = Autoscaler(flags, [machines], LiveCluster(objects, dict.fromkeys(names, "web")))
+    for at in range(0, seconds + 1, seconds or 1):
+        loop = program.run_once(NOW_NS + at * 10**9)
+    return loop
+
+
+def waiting(name: str, cpu: str = "3", scheduler: str = "default-scheduler", **marks: str) -> dict[str, Any]:
+    made = pending(name, cpu, schedulerName=scheduler)
+    made["metadata"] |= {"creationTimestamp": "2020-01-01T00:00:00Z", "annotations": marks}
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    return {**made, "status": {"phase": "Pending", "conditions": [said]}}
+
+
+@pytest.mark.parametrize(
+    ("objects", "options", "grown"),
+    [
+        ([waiting("a")], {}, 1),
+        ([waiting("a", scheduler="batch")], {"allowed_scheduler_names": ["default-scheduler"]}, 0),
+        ([waiting("a", **{"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"})], {}, 0),
+        ([waiting("a")], {"scale_up_from_zero": False}, 0),
+    ],
+    ids=[
+        "any pod",
+        "of a scheduler that is not allowed",
+        "as if of a DaemonSet",
+        "of a cluster without nodes",
+    ],
+)
+def test_some_pods_let_no_group_grow(objects: list[Any], options: dict[str, Any], grown: int) -> None:
+    assert looped(*objects, **options).target_sizes == {"web": grown}
+
+
+def test_pods_of_schedulers_that_are_not_allowed_take_no_room() -> None:
+    objects = [of_pool("a", "web"), pod("full", "a", "3", schedulerName="batch"), waiting("b")]
+    assert looped(*objects).target_sizes == {"web": 2}
+    assert looped(*objects, allowed_scheduler_names=["default-scheduler"]).target_sizes == {"web": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "configmap is empty"),
+        ("10: [", "Can't parse YAML with priorities in the configmap: "),
+        ("10: web", "each priority has a list of regular expressions"),
+        ('10: ["("]', "Can't compile regexp rule for priority 10 and rule ("),
+    ],
+)
+def test_priorities_that_cannot_be_read_are_said_and_let_every_group_be(text: str, said: str) -> None:
+    name = {"name": "cluster-autoscaler-priority-expander", "namespace": "kube-system"}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": name, "data": {"priorities": text}}
+    loop = looped(waiting("a"), config, expander="priority")
+    assert loop.target_sizes == {"web": 1}
+    [warning] = [event for event in loop.events if event.type == "Warning"]
+    assert warning.reason == "PriorityConfigMapInvalid"
+    assert said in warning.message
+
+
+def test_a_scale_up_that_was_not_tried_is_not_told_where_the_least_sizes_are_enforced() -> None:
+    objects = [of_pool("a", "web"), waiting("b", "9")]
+    assert looped(*objects, max_nodes_total=1).events
+    assert not looped(*objects, max_nodes_total=1, enforce_node_group_min_size=True).events
+
+
+def test_the_grace_period_of_a_pod_s_spec_says_how_long_its_node_is_used() -> None:
+    leaving = pod("old", "a", "1", terminationGracePeriodSeconds=5)
+    since = {"deletionTimestamp": "2027-01-15T07:59:00Z", "deletionGracePeriodSeconds": 3600}
+    leaving["metadata"] |= since
+    assert looped(of_pool("a", "web"), leaving).scale_down.utilization["a"]["utilization"] == 0
+
+
+def test_virtual_nodes_do_not_count_for_the_least_cores_of_a_cluster() -> None:
+    options = {"cores_total": "4:100", "scale_down_unneeded_time": "1s", "seconds": 10}
+    gone = looped(of_pool("a", "web"), of_pool("b", "web"), **options)
+    assert len(gone.scale_down.deleting) == 1
+    kept = looped(of_pool("a", "web"), of_pool("b", "web", type="virtual-kubelet"), **options)
+    assert kept.scale_down.unremovable["a"]["reason"] == "MinimalResourceLimitExceeded"
