@@ -41,7 +41,7 @@ from scheduler_core.incident.verdicts import UNLIKE, JudgedDecision, LiveInciden
 from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, NOT_KNOWN, WatchRecord
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.reading import group_of
-from scheduler_core.releases import DEFAULT, Release
+from scheduler_core.releases import DEFAULT, Release, release_nearest
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.redact import Renaming, bare
 from scheduler_core.schema.tables import kinds, table_beside
@@ -592,11 +592,20 @@ def _current_context(kubeconfig: str | None) -> str:
         return ""
 
 
+def _release_of(api: client.ApiClient) -> Release:
+    """The release of a cluster, or the nearest that is known; the default one where it does not say."""
+    version = ""
+    with contextlib.suppress(urllib3.exceptions.HTTPError, ValueError, TypeError, KeyError):
+        asked = api.param_serialize("GET", "/version", auth_settings=["BearerToken"])
+        with _closed(api.call_api(*asked, _request_timeout=(SILENCE_S, SILENCE_S)).response) as answer:
+            version = str(json.loads(answer.read())["gitVersion"])[:60]
+    release = release_nearest(version)
+    said = f"it is {version}" if version else "its version cannot be read"
+    print(f"judged by the rules of release {release.name}: {said} (--release)", file=sys.stderr)
+    return release
+
+
 def _follow(options: argparse.Namespace) -> int:
-    release = release_options.named(options.release, options.feature_gates, DEFAULT)
-    by = None
-    if options.config:
-        by = manifests.read_configuration(options.config, release, convert=options.convert_config)
     configuration = client.Configuration()
     try:
         _CONFIG.load_kube_config(options.kubeconfig, options.context, configuration)
@@ -606,6 +615,11 @@ def _follow(options: argparse.Namespace) -> int:
         _CONFIG.load_incluster_config(configuration)
     configuration.connection_pool_maxsize = CONNECTIONS
     api = client.ApiClient(configuration)
+    default = DEFAULT if options.release else _release_of(api)
+    release = release_options.named(options.release, options.feature_gates, default)
+    by = None
+    if options.config:
+        by = manifests.read_configuration(options.config, release, convert=options.convert_config)
     live = LiveIncident(config=by, release=release, seed=options.seed)
     follower = Follower(api, options.namespace or "")
     with contextlib.ExitStack() as held:

@@ -17,6 +17,7 @@ It is below `config`, whose defaults differ by release.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Mapping
@@ -367,6 +368,20 @@ def release_named(name: object, path: str = "kubernetesRelease") -> Release:
             if minor == match[1] and int(level) <= int(match[2]):
                 found = release
     return found
+
+
+def release_nearest(version: str) -> Release:
+    """The release of an API server's version (`v1.36.4-eks-1`), or else the known one that is nearest to it.
+
+    The default one where it says no version.
+    """
+    with contextlib.suppress(InvalidObject):
+        return release_named(version)
+    match = re.match(r"v?1\.(\d+)", version)
+    if match is None:
+        return DEFAULT
+    minor = int(match[1])
+    return min([*RELEASES.values()][::-1], key=lambda release: abs(int(release.name.split(".")[1]) - minor))
 
 
 def release_from(document: Mapping[str, object] | None) -> Release:

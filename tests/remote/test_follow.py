@@ -26,7 +26,7 @@ from playground.remote.instance import Instance, Refused
 from scheduler_core.cli.main import main as core
 from scheduler_core.incident.verdicts import LiveIncident
 from scheduler_core.incident.watched import DELETED, NOT_KNOWN
-from scheduler_core.releases import DEFAULT
+from scheduler_core.releases import DEFAULT, OLDEST, Release
 from scheduler_core.scenario.redact import Renaming, bare
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.kubectls import kubeconfig
@@ -43,9 +43,9 @@ by_night = pytest.mark.nightly(
 class Live:
     """The live side: a cluster that decides when it is run, and a client of it whose verbs are written down."""
 
-    def __init__(self, instance: Instance, *objects: dict[str, Any]) -> None:
+    def __init__(self, instance: Instance, *objects: dict[str, Any], release: Release = DEFAULT) -> None:
         self.instance = instance
-        self.id = instance.post("clusters/", {"name": "live", "kubernetesRelease": DEFAULT.name})["id"]
+        self.id = instance.post("clusters/", {"name": "live", "kubernetesRelease": release.name})["id"]
         self.address = f"{instance.server}/k8s/{self.id}"
         configuration = client.Configuration()
         configuration.host = self.address
@@ -272,7 +272,7 @@ def test_the_command_names_a_fault_and_says_no_secret(
         "env": [{"name": "PASSWORD", "value": "acme-password"}], "command": ["run", "--token=acme-token"],
     }  # fmt: skip
     motto = make_object("v1", "ConfigMap", "c", data={"motto": "acme-motto"}, namespace="default")
-    live = Live(instance, make_node("acme-1"), make_node("acme-2"), motto)
+    live = Live(instance, make_node("acme-1"), make_node("acme-2"), motto, release=OLDEST)
     kubeconfig_file, record, scenario = (tmp_path / name for name in ("config", "seen", "incident.json"))
     kubeconfig_file.write_text(json.dumps(kubeconfig(live.address)))
 
@@ -301,7 +301,9 @@ def test_the_command_names_a_fault_and_says_no_secret(
         acting.join()
         live.core.delete_collection_namespaced_pod("default", grace_period_seconds=0)
         assert ended.value.code == 1
-        return capsys.readouterr().out
+        captured = capsys.readouterr()
+        assert f"judged by the rules of release {OLDEST.name}: it is {OLDEST.patch}" in captured.err
+        return captured.out
 
     said = followed("--record", str(record), "--scenario", str(scenario), "--as-recorded", "-o", "json")
     *decided, last = [json.loads(line) for line in said.splitlines()]

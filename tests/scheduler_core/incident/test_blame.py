@@ -22,7 +22,7 @@ from tests.scheduler_core.whatif.random_clusters import CLASSES, node, pod
 
 BEGINS_NS = 1_767_225_600_000_000_000
 STEP_NS, MS = 150_000_000, 1_000_000
-N_PODS, LONG = 100, 2_000
+N_PODS, LONG, ROLLS = 100, 2_000, 25
 PRESENT: Mapping[str, tuple[int, int]] = {"Node": (0, 0), "Pod": (0, 0)}
 by_night = pytest.mark.nightly("scheduler_core/incident/", "scheduler_core/whatif/judge.py")
 
@@ -192,10 +192,21 @@ class Live:
         self.happens("MODIFIED", victim)
         self.happens("DELETED", victim)
 
+    def rolls_out(self, number: int) -> None:
+        """Pods of a workload are replaced, one after another."""
+        for place in range(4):
+            old = self.there.pop(f"web{place}-{number - ROLLS}", None)
+            if old is not None:
+                self.happens("DELETED", old)
+            name, labels = f"web{place}-{number}", {"app": "web", "revision": f"{number}"}
+            made = dict(prepare(pod(name, requests={"cpu": "200m", "memory": "256Mi"}, labels=labels)))
+            self.happens("ADDED", made, own=True)
+            self.decides(made, -(4 * number + place))
 
-def followed(n_pods: int, fault: Fault, n_nodes: int = 20, fill: float = 0.5) -> Live:
+
+def followed(n_pods: int, fault: Fault, n_nodes: int = 20, fill: float = 0.5, seed: int = 0) -> Live:
     """A cluster that was followed while pods came; with few nodes it is nearly full."""
-    live = Live(n_nodes, fault, n_pods)
+    live = Live(n_nodes, fault, seed or n_pods)
     for number in range(n_pods):
         asks: dict[str, Any] = {"nodeSelector": {"disk": "ssd"}} if live.draw.random() < 0.3 else {}
         requests = {
@@ -208,6 +219,8 @@ def followed(n_pods: int, fault: Fault, n_nodes: int = 20, fill: float = 0.5) ->
         live.happens("ADDED", made, own=True)  # it decides about what it knows
         live.churns(fill)
         live.decides(made, number)
+        if number % ROLLS == 0:
+            live.rolls_out(number)
     live.verdicts += live.followed.judge(2**62)
     return live
 

@@ -16,7 +16,15 @@ from scheduler_core.cli.conformance import read_cases
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
-from scheduler_core.releases import NOT_MODELLED, OLDEST, RELEASES, Release, release_named
+from scheduler_core.releases import (
+    DEFAULT,
+    NOT_MODELLED,
+    OLDEST,
+    RELEASES,
+    Release,
+    release_named,
+    release_nearest,
+)
 from scheduler_core.releases.draft import draft
 from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, scenario_digest
 from scheduler_core.sim.changes import WriteObject
@@ -41,6 +49,14 @@ def test_a_release_is_named_with_or_without_its_patch(written: str) -> None:
 @pytest.mark.parametrize(("written", "name"), table(__file__, "a_patch_is_the_last_known_level_up_to_it"))
 def test_a_patch_is_the_last_known_level_up_to_it(written: str, name: str) -> None:
     assert release_named(written) is RELEASES[name]
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [("v1.36.4-eks-1", "1.36.3"), ("v1.28.3", "1.34"), ("v1.99.0", [*RELEASES][-1]), ("?", DEFAULT.name)],
+)
+def test_a_live_version_is_judged_by_the_nearest_release(said: str, name: str) -> None:
+    assert release_nearest(said) is RELEASES[name]
 
 
 def test_a_patch_level_is_what_it_changes_of_the_recorded_one() -> None:
