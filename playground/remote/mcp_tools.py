@@ -1,4 +1,4 @@
-"""`kube-scheduler-playground mcp`: eight tools over stdio, so that an agent can try a change before it proposes it.
+"""`kube-scheduler-playground mcp`: nine tools over stdio, so that an agent can try a change before it proposes it.
 
 `mcp_tools.yaml` declares them. Each is a few requests to an instance's REST API (`instance.py`). Work that takes a
 while tells its progress; when the client cancels, it is cancelled in the instance too.
@@ -47,7 +47,7 @@ def _declared(name: str) -> Tool:
 
 
 def server_of(instance: Instance) -> Server[Any]:
-    """The server with its eight tools."""
+    """The server with its nine tools."""
     tools = {name: _declared(name) for name in _TABLE}
 
     async def listed(context: Any, params: Any) -> ListToolsResult:
@@ -244,6 +244,26 @@ class Tools:
             "cures": [cure["sentence"] for cure in found["cures"]],
             "tried": [f"{one['sentence']}: {one['why']}" for one in found["tried"]],
             "page": self._instance.page(f"/c/{cluster}/controllers/"),
+        }
+
+    async def live(self, cluster: str) -> dict[str, Any]:
+        path = f"clusters/{part(cluster)}/"
+        now = await self._ask("GET", f"{path}following/")
+        differ = await self._ask("GET", f"{path}judge/", query={"verdict": "disagree"})
+        return {
+            **{name: now[name] for name in ("state", "judged", "counts", "causes")},
+            "differ": [
+                f"{one['at']} {one['pod']} on {one['node'] or 'no node'}, "
+                f"ours {one['ours']['node'] or 'no node'}: {one['why']}"
+                for one in differ["items"][:SHOWN]
+            ],
+            "pending": [
+                f"{one['pods']} of {one['name']} since {one['since']}: "
+                f"{one['plugin'] or one['reason'] or 'not tried yet'} {one['message']}".rstrip()
+                for one in now["pending"][:SHOWN]
+            ],
+            "not_known": [one["what"] for one in now["notKnown"]],
+            "page": self._instance.page(f"/c/{cluster}/followed/"),
         }
 
     async def share(self, cluster: str, **asked: Any) -> dict[str, Any]:

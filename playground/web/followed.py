@@ -38,7 +38,8 @@ HEIGHT: Final = 44
 STREAM: Final = 8
 AT_ONCE: Final = 6
 """More new decisions than these, two a second, are shown when a person asks for them."""
-LATE_NS: Final = tuple(of * SECOND_NS for of in following.WAITS_S)
+LATE_NS: Final = {300 * SECOND_NS: "5 minutes", 3600 * SECOND_NS: "an hour"}
+"""As `following.WAITS_S` has them for a machine."""
 FIXES_S: Final = 60
 """Fixes that are younger are not looked for again."""
 PARTS: Final = 6
@@ -55,7 +56,7 @@ STATES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Colour of the mark and words of each state of a follower."""
 CAUSES: Final[Mapping[str, str]] = {
-    "nodes": "nodes it does not see",
+    "nodes": "nodes not seen",
     "filter": "a filter left out",
     "weight": "another weight",
     "score": "another score",
@@ -135,9 +136,7 @@ def _now(request: HtmxHttpRequest, cluster: Cluster, row: FollowedCluster) -> Vi
         "kept_from_ns": following.begins_ns(cluster, row),
         "objects": following.objects_of(cluster),
         "figures": figures,
-        "causes": ", ".join(
-            f"{n:,} by {CAUSES[cause]}" for cause, n in sorted(figures.causes.items()) if cause
-        ),
+        "causes": ", ".join(f"{n:,} {CAUSES[cause]}" for cause, n in sorted(figures.causes.items()) if cause),
         "rows": [_row(one) for one in page],
         "older": older,
         "verdict": verdict,
@@ -169,14 +168,14 @@ def _pending(cluster: Cluster, waiting: Sequence[following.Pending], now_ns: int
                 "of": one,
                 "mark": scale.mark(one.priority, one.priority_class),
                 "waits_ns": waits_ns,
-                "is_late": waits_ns > LATE_NS[0],
+                "is_late": waits_ns > min(LATE_NS),
                 "cause": answer["headline"] if answer else one.message or one.reason or "not tried yet",
                 "best": answer["best"] if answer else None,
                 "is_asked": answer is not None,
             }
         )
     late = []
-    for longer_ns in LATE_NS:
+    for longer_ns, longer in LATE_NS.items():
         causes: Counter[str] = Counter()
         for one in waiting:
             n = sum(now_ns - since_ns > longer_ns for since_ns in one.all_since_ns)
@@ -184,7 +183,7 @@ def _pending(cluster: Cluster, waiting: Sequence[following.Pending], now_ns: int
         if n := causes.total():
             late.append(
                 {
-                    "longer_ns": longer_ns,
+                    "longer": longer,
                     "n": n,
                     "causes": [item for item in causes.most_common(4) if item[1]],
                 }

@@ -1,4 +1,4 @@
-"""The eight tools, asked by the SDK's own client over stdio, on a playground that runs."""
+"""The nine tools, asked by the SDK's own client over stdio, on a playground that runs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from playground.clusters.drafts import READ_AT_ONCE_BYTES
 from playground.remote.instance import Instance, part
 from scheduler_core import ENGINE_VERSION
 from scheduler_core.cli.main import main
+from tests.api.test_following import AT, DECISION
 from tests.remote.cases import CASES, EDITS, POD, Case, node, pod
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -61,18 +62,32 @@ def call(portal: BlockingPortal, client: Client) -> Call:
     return called
 
 
-def test_there_are_eight_tools_and_each_says_what_it_takes_and_answers(
+def test_there_are_nine_tools_and_each_says_what_it_takes_and_answers(
     portal: BlockingPortal, client: Client
 ) -> None:
     tools = portal.call(client.list_tools).tools
     assert [tool.name for tool in tools] == [
-        "create_cluster", "submit", "run", "why_pending", "fix", "plan", "controllers", "share",
+        "create_cluster", "submit", "run", "why_pending", "fix", "plan", "controllers", "live", "share",
     ]  # fmt: skip
     for tool in tools:
         assert tool.description
         assert tool.output_schema is not None and tool.output_schema["properties"]
         for name, about in tool.input_schema["properties"].items():
             assert "description" in about or "enum" in str(about), (tool.name, name)
+
+
+def test_a_live_cluster_says_what_differs_and_why(call: Call, address: str) -> None:
+    instance = Instance(address, "")
+    cluster = instance.post("clusters/", {"name": "live", "live": True})["id"]
+    path = f"clusters/{cluster}/following/"
+    session = instance.ask("PUT", path, {"source": "prod"})[1]["session"]
+    seen = [{"at": AT.format(1), "type": "LISTED", "object": yaml.safe_load(node("a"))}]
+    instance.post(
+        path, {"session": session, "number": 1, "changes": seen, "decisions": [DECISION], "listed": True}
+    )
+    found = call("live", cluster=cluster)
+    assert (found["state"], found["judged"], found["causes"]) == ("following", 1, {"weight": 1})
+    assert "on a, ours b" in found["differ"][0] and "had a weight of 5 to 7" in found["differ"][0]
 
 
 def test_the_cases_have_different_causes() -> None:

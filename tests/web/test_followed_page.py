@@ -64,7 +64,7 @@ def test_it_tells_the_state_the_decisions_what_waits_and_what_is_not_known(
         "production", "Following, read-only", "follow on laptop, writes nothing", "10 points against 20.",
         "0/2 nodes fit",
         "scheduling-follower-csinodes --verb=get,list,watch --resource=csinodes.storage.k8s.io",
-        "Share as a scenario", "and 500 MB",
+        "Share as a scenario", "and 500 MB", "<b>1</b> pod for longer than an hour:\n1 Unschedulable",
     ):  # fmt: skip
         assert said in page, said
     assert "1 decision, 0 without a node,\n1 not as ours" in page
