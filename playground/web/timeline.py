@@ -375,7 +375,7 @@ def _marks(runs: Sequence[ControllerRun], axis: Axis) -> list[View]:
         x = axis.percent(run.at_ns)
         marks.append({
             "x": x, "effect": effect_of(run), "words": words, "at": axis.since(run.at_ns),
-            "label": words if x * LANE_PX / 100 + 20 + 6.2 * len(words) < following else "",
+            "label": words if effect_of(run) != LOOKS and x * LANE_PX / 100 + 20 + 6.2 * len(words) < following else "",
             "whole": "; ".join([*lines[:4], *(["and more"] if len(lines) > 4 else [])]),
         })  # fmt: skip
     return marks

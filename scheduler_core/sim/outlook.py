@@ -21,6 +21,7 @@ _TABLE: Final = table_beside(__package__ or __name__, "outlook.yaml")
 _NODES: Final[Mapping[str, Sequence[str]]] = {**_TABLE["nodes"], **_TABLE["kept"]}
 _PODS: Final[Mapping[str, str]] = _TABLE["pods"]
 ACTS, TAKES, LOOKS = "acts", "takes", "looks"
+_OF_PODS: Final = {ACTS: "resizes", TAKES: "evicts", LOOKS: "would evict"}
 LEAVING: Final = ("NotUnneededLongEnough", "ScaleDownInCooldown", "NoRoomForMore", "CurrentlyBeingDeleted")
 """Reasons of nodes that stay only for now."""
 
@@ -46,10 +47,10 @@ def brief_words(run: ControllerRun) -> str:
     objects = {one.key for act in acts for one in act.about if one.kind == first}
     noun = f"{len(objects)} {first.lower()}{'' if len(objects) == 1 else 's'}"
     if first == "Pod":
-        return f"{'evicts' if effect == TAKES else 'would evict'} {noun}"
-    if first == "Node":
+        return f"{_OF_PODS[effect]} {noun}"
+    if first == "Node" and effect == TAKES:
         return f"removes {noun}"
-    return "grows" if effect == ACTS else "changes"
+    return "grows" if effect == ACTS else "shrinks"
 
 
 def mentioned(run: ControllerRun) -> list[str]:

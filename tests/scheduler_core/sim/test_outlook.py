@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from scheduler_core.clock import SECOND_NS
-from scheduler_core.sim.changes import WriteObject
-from scheduler_core.sim.outlook import LOOKS, TAKES, effect_of, outlook_of, run_lines
+from scheduler_core.sim.changes import Act, ControllerRun, Mention, WriteObject
+from scheduler_core.sim.outlook import LOOKS, TAKES, brief_words, effect_of, outlook_of, run_lines
 
 from .test_programs import LOOPS, cluster, deployment, kube_system, machine, policy
 
+POD = Mention("Pod", "default/web-7f9c6d5b48-x2kqz")
 GROUPS = '{"name": "web", "minSize": 0, "maxSize": 2}'
 
 
@@ -48,3 +51,15 @@ def test_each_node_has_a_sentence_of_each_controller_and_a_pod_its_groups() -> N
     later = simulation.drain_runs()
     assert TAKES in {effect_of(run) for run in later}
     assert {name for run in later for act in run.did for name in map(str, act.about)} == {"Node b"}
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (Act(("resizes ", POD), why="cpu=345m is recommended"), "resizes 1 pod"),
+        (Act(("evicts ", POD), why="its node is to go, and others", effect="takes"), "evicts 1 pod"),
+        (Act(("scales ", Mention("Deployment", "default/web"), " from 9 to 3"), effect="takes"), "shrinks"),
+    ],
+)
+def test_a_mark_names_a_run_in_few_words(act: Act, words: str) -> None:
+    assert brief_words(ControllerRun(0, "x", "", (act,), {})) == words
