@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import urllib3
+import yaml
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
@@ -68,6 +69,8 @@ TOO_NEW: Final = 3
 PAUSED: Final = "judging was paused"
 _CONFIG: Final[Any] = config
 """It has no types."""
+NONSENSE: Final = (ValueError, TypeError, KeyError, AttributeError)
+"""What reading something else than an API server's answer, or a kubeconfig, ends in."""
 _FIRST_KINDS: Final = ("Node", "Pod")
 
 Line = dict[str, Any]
@@ -159,6 +162,9 @@ class Follower:
                 continue
             except urllib3.exceptions.HTTPError as error:
                 raise CannotFollow(f"the cluster cannot be reached: {error}") from None
+            except NONSENSE as error:
+                said = f"what answers is no API server ({error!r})"
+                raise CannotFollow(f"{watched.plural} cannot be listed: {said}") from None
             self._watched.append(watched)
         for watched in self._watched:
             watched.changed_s = time.monotonic()
@@ -230,7 +236,7 @@ class Follower:
                     return
                 n_timeouts += error.status == _TIMEOUT
                 watched.is_cut_off |= error.status == _GONE or n_timeouts >= TOO_NEW
-            except (urllib3.exceptions.HTTPError, OSError, ValueError):
+            except (urllib3.exceptions.HTTPError, OSError, *NONSENSE):
                 pass  # cut in the middle: it goes on where it was
             self._stopped.wait(pause_s * random.uniform(0.5, 1.0))
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -444,7 +450,7 @@ class FollowReport:
         self._options, self._live, self._record = options, live, record
         self._renaming = None
         if options.redact or options.redact_key:
-            self._renaming = Renaming(_redaction_key(options.redact_key))
+            self._renaming = Renaming(_redaction_key(_key_file(options)))
         self.counts: Counter[str] = Counter(dict.fromkeys(words.VERDICT_WORDS, 0))
         self.mirror: Mirror | None = None
 
@@ -501,6 +507,16 @@ class FollowReport:
         """One or the other, as was asked for."""
         is_json = self._options.output == "json"
         print(json.dumps(document, ensure_ascii=False) if is_json else sentence, flush=True)
+
+
+def _key_file(options: argparse.Namespace) -> str | None:
+    """Where the secret of new names is kept: a mirror is found again by the same names, and never has the secret."""
+    if options.redact_key or options.into is None:
+        return str(options.redact_key) if options.redact_key else None
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "kube-scheduler-playground")
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    print(f"new names go by the secret in {home / 'redact-key'} (--redact-key)", file=sys.stderr)
+    return str(home / "redact-key")
 
 
 def _redaction_key(name: str | None) -> bytes:
@@ -613,6 +629,8 @@ def _follow(options: argparse.Namespace) -> int:
         if options.kubeconfig or options.context:
             raise
         _CONFIG.load_incluster_config(configuration)
+    except (yaml.YAMLError, *NONSENSE) as error:
+        raise CannotFollow(f"{options.kubeconfig or 'the kubeconfig'} cannot be read: {error!r}") from None
     configuration.connection_pool_maxsize = CONNECTIONS
     api = client.ApiClient(configuration)
     default = DEFAULT if options.release else _release_of(api)

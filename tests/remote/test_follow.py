@@ -399,6 +399,21 @@ def test_a_playground_mirrors_it_object_by_object_and_no_secret_leaves(
     assert not [word for word in PLANTED for text in sent if word in text]
 
 
+def test_a_redacted_mirror_is_found_again_by_the_same_names(
+    instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    live, config = Live(instance, make_node("acme-1")), tmp_path / "config"
+    config.write_text(json.dumps(kubeconfig(live.address)))
+    into = ["--into", instance.server, "--cluster", "redacted", "--redact"]
+    names = []
+    for _ in range(2):
+        assert follow.main(["--kubeconfig", str(config), "--for", "0.1", *into]) == 0
+        [cluster] = [one for one in instance.get("clusters/")["items"] if one["name"] == "redacted"]
+        names.append([*listed(instance, cluster["id"])])
+    assert len(names[0]) == 1 and names[0] == names[1] and "acme" not in str(names)
+
+
 def test_a_missing_right_is_named_once_and_nodes_and_pods_are_needed(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -432,6 +447,9 @@ def test_a_cluster_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.
     assert follow.main(["--kubeconfig", str(config), "--for", "1"]) == 2
     assert "cannot be reached" in capsys.readouterr().err
     assert follow.main(["--kubeconfig", str(config), "--context", "none"]) == 2
+    config.with_name("mangled").write_text("clusters: 7\ncontexts: [{name: live}]")
+    assert follow.main(["--kubeconfig", str(config.with_name("mangled"))]) == 2
+    assert "mangled" in capsys.readouterr().err
     assert follow.main(["--print-rights"]) == 0
     config.with_name("key").write_text("too short")
     for bad in (
