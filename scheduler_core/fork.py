@@ -8,7 +8,7 @@ scheduler's own, PreFilter to PostFilter, and Reserve counts what they take; Per
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,7 +27,7 @@ from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import Reads
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.pod import Pod, pod_from, says_nothing_of_requests, with_node
 from scheduler_core.objects.resources import CPU
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import Decision
@@ -306,6 +306,11 @@ class Fork:
         """What was done until now is not taken back."""
         self._undo.clear()
 
+    def begin(self, nodes: Sequence[Node], pods: Collection[Pod]) -> None:
+        """Hold nodes and the pods on them, where there were none: at once, and not to be taken back."""
+        self.cache.add_nodes(nodes)
+        self.cache.fill([*pods], {})
+
     def _keep_order(self) -> None:
         places = self.cache.node_places()
         self._undo.append(lambda: self.cache.restore_node_places(places))
@@ -509,7 +514,9 @@ def _is_by_others(attempt: Attempt) -> bool:
 def homeless(pod: Pod) -> Pod:
     """The pod as its owner makes it anew: on no node, nothing of its past life."""
     spec = {key: value for key, value in pod.manifest["spec"].items() if key != "nodeName"}
-    return pod_from({**pod.manifest, "spec": spec, "status": {}})
+    manifest = {**pod.manifest, "spec": spec, "status": {}}
+    as_written = says_nothing_of_requests(pod.manifest.get("status") or {})
+    return with_node(pod, "", manifest) if as_written else pod_from(manifest)
 
 
 # ---- nodes that are alike to people

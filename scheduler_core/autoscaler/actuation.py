@@ -240,13 +240,12 @@ class NodeDeletions:
         for wanted in (False, True):
             for node in nodes:
                 name = node.name
-                if (name in wished) is not wanted or self._cluster.get("Node", "", name) is None:
+                if (name in wished) is not wanted or _is_marked(node) is not (not wanted) or left <= 0:
+                    continue
+                if self._cluster.get("Node", "", name) is None:
                     continue
                 taints = list((node.manifest.get("spec") or {}).get("taints") or ())
                 is_cordoned = node.unschedulable
-                keys = [taint["key"] for taint in taints]
-                if TO_BE_DELETED in keys or (DELETION_CANDIDATE in keys) is wanted or left <= 0:
-                    continue
                 left -= 1
                 soft = {
                     "key": DELETION_CANDIDATE, "value": str(now_ns // _SECOND_NS), "effect": "PreferNoSchedule",
@@ -281,3 +280,9 @@ class NodeDeletions:
     def _tell_cleaned(self, name: str, key: str) -> None:
         message = f"removed {key} taint from node {name}"
         self._tell("Node", name, message, reason="ClusterAutoscalerCleanup")
+
+
+def _is_marked(node: Node) -> bool | None:
+    """Whether it has the soft taint; None where it is being deleted."""
+    keys = {taint.key for taint in node.taints}
+    return None if TO_BE_DELETED in keys else DELETION_CANDIDATE in keys

@@ -5,6 +5,7 @@ Source: cluster-autoscaler/clusterstate/clusterstate.go, utils/backoff/exponenti
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import Any, Final
@@ -38,8 +39,8 @@ class Flags:
         self._durations: dict[tuple[str, str], int] = {}
 
     def __call__(self, flag: str, group: str = "") -> Any:
-        own = self._groups[group].options if group in self._groups else {}
-        return own.get(flag, self._given[flag])
+        found = self._groups.get(group)
+        return self._given[flag] if found is None else found.options.get(flag, self._given[flag])
 
     def ns(self, flag: str, group: str = "") -> int:
         """A duration, in nanoseconds."""
@@ -87,7 +88,7 @@ class ClusterState:
         self._wrong: dict[str, tuple[int, int, int]] = {}
         """Group -> registered nodes, target, since when both are so."""
         self.readiness: dict[str, Readiness] = {}
-        self._total = Readiness()
+        self._n_unready = 0
         self._n_nodes = 0
         self._targets: dict[str, int] = {}
         """Targets as they were looked at last: a target that is lowered meanwhile counts from the next loop on."""
@@ -121,17 +122,19 @@ class ClusterState:
     ) -> None:
         """Look at the nodes anew, and end requests that were met or came to nothing."""
         self.lowered = []
-        self.readiness, self._total, self._n_nodes = {}, Readiness(), len(nodes)
+        found: defaultdict[str, Readiness] = defaultdict(Readiness)
+        self._n_nodes = len(nodes)
         for node in nodes:
-            group = group_of.get(node.name, "")
-            state = "unready"
+            name = node.name
+            group = group_of.get(name, "")
             if is_ready(node):
-                state = "ready"
+                found[group].ready.append(name)
             elif (node.meta.creation_ns or 0) + self._flags.ns("max-node-startup-time", group) > now_ns:
-                state = "not_started"
-            of_group = self.readiness.setdefault(group, Readiness()) if group else Readiness()
-            for found in (self._total, of_group):
-                getattr(found, state).append(node.name)
+                found[group].not_started.append(name)
+            else:
+                found[group].unready.append(name)
+        self._n_unready = sum(len(one.unready) for one in found.values())
+        self.readiness = {group: one for group, one in found.items() if group}
         self.recalculate()
         self._end_requests(now_ns)
         self._find_least()
@@ -196,7 +199,7 @@ class ClusterState:
     @property
     def is_healthy(self) -> bool:
         """Whether few enough of all nodes are unready."""
-        return not self._too_many(len(self._total.unready), self._n_nodes)
+        return not self._too_many(self._n_unready, self._n_nodes)
 
     def _too_many(self, unready: int, of: int) -> bool:
         percentage = self._flags("max-total-unready-percentage")

@@ -48,6 +48,8 @@ class DrainBudgets:
         return fresh
 
     def of(self, pod: Pod) -> list[EvictionBudget]:
+        if not self._budgets:
+            return []
         key = (pod.namespace, tuple(pod.labels.items()))
         found = self._of.get(key)
         if found is None:
@@ -101,10 +103,13 @@ class Drainability:
         self.budgets = DrainBudgets()
         self._problems: dict[tuple[str, str, str, str], str] = {}
         self._kept: dict[int, _Sorted] = {}
+        self._awaited: dict[int, tuple[tuple[Pod, ...], list[Pod] | None]] = {}
         self.look()
 
     def look(self) -> None:
         """Begin a loop, with the controllers and budgets as they are now."""
+        if len(self._awaited) > _MOST_KEPT:
+            self._awaited = {}
         cluster = self._cluster
         if cluster is None:
             return
@@ -124,6 +129,23 @@ class Drainability:
             self._kept[id(pods)] = _Sorted(pods, budgets, _spent(budgets), found)
         return found
 
+    def awaited(self, pods: tuple[Pod, ...], now_ns: int) -> list[Pod] | None:
+        """The pods whose end a node waits for, where no pod moves or blocks; None where one does."""
+        kept = self._awaited.get(id(pods))
+        if kept is not None and kept[0] is pods:
+            return kept[1]
+        found: list[Pod] | None = []
+        for pod in pods:
+            answer, blocked = self._asked(pod, now_ns)
+            if blocked or answer in ("", "ok"):
+                found = None
+                break
+            if answer == "wait" and found is not None:
+                found.append(pod)
+        if not any(map(_changes_with_time, pods)):
+            self._awaited[id(pods)] = pods, found
+        return found
+
     def _sort(self, pods: Iterable[Pod], now_ns: int) -> PodsToMove:
         found = PodsToMove()
         for pod in pods:
@@ -133,25 +155,28 @@ class Drainability:
                 return found
             if answer == "wait":
                 found.on_completion.append(pod)
-            elif answer != "skip" and not is_daemon(pod):
+            elif answer != "skip":
                 found.pods.append(pod)
         return found
 
     def _asked(self, pod: Pod, now_ns: int) -> tuple[Answer, str]:
-        marks, flags, budgets = pod.annotations, self._flags, self.budgets.of(pod)
+        marks, flags = pod.annotations, self._flags
         if pod.is_mirror or is_long_terminating(pod, now_ns):
             return "skip", ""
         custom = flags("skip-nodes-with-custom-controller-pods")
         if custom and (why := self._controller_problem(pod)):
             return "", why
         safe = marks.get(SAFE)
-        if is_daemon(pod) or safe == "true" or _is_terminal(pod):
+        if is_daemon(pod):
+            return "skip", ""
+        if safe == "true" or _is_terminal(pod):
             return "ok", ""
         if safe == "on-completion":
             return "wait", ""
         controller = pod.meta.controller
         if controller is None or (custom and controller.kind not in _REPLICATED):
             return "", "NotReplicated"
+        budgets = self.budgets.of(pod)
         if flags("skip-nodes-with-system-pods") and pod.namespace == "kube-system" and not budgets:
             timeout_ns = flags.ns("blocking-system-pod-distruption-timeout")
             created_ns = pod.meta.creation_ns

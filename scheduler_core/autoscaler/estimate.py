@@ -22,6 +22,8 @@ from scheduler_core.objects.resources import CPU, MEMORY, resource_list, whole_u
 MOST_GROUPS_OF_A_CONTROLLER: Final = 10
 DRAINED: Final = ":drained"
 """Ends the uid of a pod that is looked at twice: on the node that is drained, and as one without a node."""
+MOVED: Final = ":moved"
+"""Ends it where a node is only judged, and the pod tried on others; once for each."""
 _SPREAD_MISSED: Final = "node(s) didn't match pod topology spread constraints"
 
 
@@ -71,7 +73,7 @@ def shape_of(pod: Pod) -> str:
 
 def hint_of(pod: Pod) -> str:
     """By what a place of a pod is remembered: a drained node's pod is itself while it waits for another."""
-    return pod.uid.removesuffix(DRAINED)
+    return pod.uid.partition(MOVED)[0].removesuffix(DRAINED)
 
 
 @dataclass
@@ -129,9 +131,9 @@ class BinPacking:
         self.packing.take(pod, self._words.get(node, node))
 
     def _on_made_nodes(self, pods: Sequence[Pod]) -> Sequence[Pod]:
-        made = set(self._made)
+        first = len(self._snapshot.order) - len(self._made)
         for index, pod in enumerate(pods):
-            node = self._snapshot.try_any(pod, made.__contains__)
+            node = self._snapshot.try_any(pod, bool, first)
             if not node:
                 return pods[index:]
             self._take(pod, node)
@@ -145,7 +147,7 @@ class BinPacking:
 
     def _add_node(self) -> str:
         fresh = fresh_node(self._template, f"e-{len(self._made)}")
-        self._snapshot.add(fresh.node, fresh.pods)
+        self._snapshot.add(fresh.node, fresh.pods, like=self._template.node.name)
         self._words[fresh.node.name] = f"e-{len(self._made)}"
         self._made.append(fresh.node.name)
         return fresh.node.name

@@ -248,16 +248,17 @@ class Autoscaler:
     def _candidates(self, view: LoopView, nodes: Sequence[str]) -> list[str]:
         """Nodes of groups above their least size: the empty ones, then those of the last loop, first."""
         unneeded, rules = set(self._planner.unneeded), self._rules_alone
+        is_local = self._flags("scale-down-delay-type-local")
         found = []
         for name in nodes:
             group = self.groups.get(view.group_of.get(name, ""))
             if group is None or group.target_size <= group.min_size:
                 continue
-            if self._flags("scale-down-delay-type-local") and self._is_delayed(group.name, view.now_ns):
+            if is_local and self._is_delayed(group.name, view.now_ns):
                 continue
-            moving = rules.pods_to_move(view.snapshot.pods.get(name, ()), view.now_ns)
-            is_empty = name in view.snapshot.nodes and moving.blocking is None and not moving.pods
-            found.append((not is_empty, is_empty and bool(moving.on_completion), name not in unneeded, name))
+            awaited = rules.awaited(view.snapshot.pods.get(name, ()), view.now_ns)
+            is_empty = name in view.snapshot.nodes and awaited is not None
+            found.append((not is_empty, is_empty and bool(awaited), name not in unneeded, name))
         return [name for *_, name in sorted(found, key=lambda item: item[:3])]
 
     def _is_delayed(self, group: str, now_ns: int) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scheduler_core.autoscaler.cluster_state import Flags, MachineGroup
 from scheduler_core.autoscaler.drainability import is_long_terminating
-from scheduler_core.autoscaler.estimate import hint_of, shape_of
+from scheduler_core.autoscaler.estimate import MOVED, hint_of, shape_of
 from scheduler_core.autoscaler.scale_up import Quotas
 from scheduler_core.autoscaler.snapshot import NodesAndPods
 from scheduler_core.autoscaler.templates import (
@@ -25,7 +25,7 @@ from scheduler_core.autoscaler.templates import (
 from scheduler_core.autoscaler.view import LoopView
 from scheduler_core.fork import homeless
 from scheduler_core.objects.node import Node, node_from
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import Pod, pod_like
 from scheduler_core.objects.resources import CPU, MEMORY
 
 _SECOND_NS: Final = 10**9
@@ -57,6 +57,16 @@ class ScaleDown:
     delete_results: dict[str, str] = field(default_factory=dict)
 
 
+class _Judged(NamedTuple):
+    """Why a node with these pods stays, empty if for nothing of its own; its utilization where that was looked at."""
+
+    node: Node
+    pods: tuple[Pod, ...]
+    group: str
+    reason: str
+    used: dict[str, Any] | None
+
+
 class Planner:
     """Nodes that are not needed, from loop to loop."""
 
@@ -70,7 +80,7 @@ class Planner:
         self._hints: dict[str, str] = {}
         self._latest_ns: int | None = None
         self._interval_ns = flags.ns("scale-down-unneeded-time")
-        self._used: dict[str, tuple[Node, tuple[Pod, ...], str, dict[str, Any] | None]] = {}
+        self._judged: dict[str, _Judged] = {}
         self._homeless: dict[Pod, Pod] = {}
         """Pods that were tried elsewhere, without their nodes; those of the last loop."""
 
@@ -128,8 +138,8 @@ class Planner:
             for name, until_ns in self._recheck_ns.items()
             if name in snapshot.nodes and until_ns > now_ns
         }
-        if len(self._used) > 2 * len(snapshot.nodes):
-            self._used = {name: kept for name, kept in self._used.items() if name in snapshot.nodes}
+        if len(self._judged) > 2 * len(snapshot.nodes):
+            self._judged = {name: kept for name, kept in self._judged.items() if name in snapshot.nodes}
         eligible = []
         for name in candidates:
             reason = self._ineligible(found, view, name)
@@ -169,36 +179,37 @@ class Planner:
         return int(min(n_unneeded + 2 * parallel, bound))
 
     def _ineligible(self, found: ScaleDown, view: LoopView, name: str) -> str:
-        now_ns, group = view.now_ns, view.group_of.get(name, "")
         node = view.snapshot.nodes.get(name)
         if node is None:
             return "UnexpectedError"
         if name in self._recheck_ns:
             return "RecentlyUnremovable"
-        if _is_being_deleted(node, now_ns):
-            return "CurrentlyBeingDeleted"
-        if _is_disabled(node):
-            return "ScaleDownDisabledAnnotation"
-        if not group:
-            return "NotAutoscaled"
-        used = self._utilization(view, node)
-        if used is None:
-            return "UnexpectedError"
-        if not self._flags("scale-down-unready-enabled") and not view.is_ready(node):
-            return "ScaleDownUnreadyDisabled"
-        found.utilization[name] = used
-        flag = "scale-down-gpu-utilization-threshold" if has_gpu(node) else "scale-down-utilization-threshold"
-        return "NotUnderutilized" if used["utilization"] > self._flags(flag, group) else ""
+        pods, group, kept = view.snapshot.pods[name], view.group_of.get(name, ""), self._judged.get(name)
+        if kept is None or kept.node is not node or kept.pods is not pods or kept.group != group:
+            kept = self._judge(view, node, pods, group)
+            goes_by_time = any(taint.key == TO_BE_DELETED for taint in node.taints)
+            if not goes_by_time and not any(pod.is_terminating for pod in pods):
+                self._judged[name] = kept
+        if kept.used is not None:
+            found.utilization[name] = kept.used
+        return kept.reason
 
-    def _utilization(self, view: LoopView, node: Node) -> dict[str, Any] | None:
-        pods, group = view.snapshot.pods[node.name], view.group_of[node.name]
-        kept = self._used.get(node.name)
-        if kept is None or kept[0] is not node or kept[1] is not pods or kept[2] != group:
-            used = self._find_utilization(view, node)
-            if any(pod.is_terminating for pod in pods):
-                return used
-            kept = self._used[node.name] = (node, pods, group, used)
-        return kept[3]
+    def _judge(self, view: LoopView, node: Node, pods: tuple[Pod, ...], group: str) -> _Judged:
+        reason, used = "", None
+        if _is_being_deleted(node, view.now_ns):
+            reason = "CurrentlyBeingDeleted"
+        elif _is_disabled(node):
+            reason = "ScaleDownDisabledAnnotation"
+        elif not group:
+            reason = "NotAutoscaled"
+        elif (used := self._find_utilization(view, node)) is None:
+            reason = "UnexpectedError"
+        elif not self._flags("scale-down-unready-enabled") and not view.is_ready(node):
+            reason, used = "ScaleDownUnreadyDisabled", None
+        else:
+            flag = f"scale-down-{'gpu-' if has_gpu(node) else ''}utilization-threshold"
+            reason = "NotUnderutilized" if used["utilization"] > self._flags(flag, group) else ""
+        return _Judged(node, pods, group, reason, used)
 
     def _find_utilization(self, view: LoopView, node: Node) -> dict[str, Any] | None:
         if has_gpu(node):
@@ -227,7 +238,7 @@ class Planner:
 
     def utilization_of(self, view: LoopView, name: str) -> float:
         """A node's utilization, named beside its deletion."""
-        used = self._utilization(view, view.snapshot.nodes[name])
+        used = self._find_utilization(view, view.snapshot.nodes[name])
         return 0 if used is None else float(used["utilization"])
 
     # ---- simulating
@@ -252,7 +263,7 @@ class Planner:
         snapshot.make_ghost(name, ghost_of(snapshot.nodes[name], view.now_ns))
         failed: dict[str, list[str]] = {}
         for pod in moving.pods:
-            moved = self._homeless[pod] = known.get(pod) or homeless(pod)
+            moved = self._homeless[pod] = known.get(pod) or _moved(pod)
             place = self._place(snapshot, moved, name, open_nodes, hints, failed)
             if not place:
                 break
@@ -279,9 +290,10 @@ class Planner:
         def accepts(name: str) -> bool:
             return name != leaving and name in open_nodes
 
-        hinted = hints.get(hint_of(pod)) or self._hints.get(hint_of(pod)) or ""
+        hint = hint_of(pod)
+        hinted = hints.get(hint) or self._hints.get(hint) or ""
         if hinted in snapshot.nodes and accepts(hinted) and snapshot.try_on(pod, hinted) is None:
-            hints[hint_of(pod)] = hinted
+            hints[hint] = hinted
             return hinted
         controller = pod.meta.controller
         shapes = failed.setdefault(controller.uid, []) if controller is not None else []
@@ -289,7 +301,7 @@ class Planner:
             return ""
         place = snapshot.try_any(pod, accepts)
         if place:
-            hints[hint_of(pod)] = place
+            hints[hint] = place
         elif controller is not None:
             shapes.append(shape_of(pod))
         return place
@@ -367,6 +379,12 @@ def _is_being_deleted(node: Node, now_ns: int) -> bool:
                 return False
             return now_ns - since_ns < _BEING_DELETED_NS
     return False
+
+
+def _moved(pod: Pod) -> Pod:
+    """The pod on no node, under another uid: that of its own may still count on the node it leaves."""
+    made = homeless(pod)
+    return pod_like(made, made.manifest, made.meta._replace(uid=pod.uid + MOVED), "")
 
 
 def ghost_of(node: Node, now_ns: int) -> Node:

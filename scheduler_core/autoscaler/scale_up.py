@@ -235,8 +235,9 @@ class Orchestrator:
         """Which equal pods a fresh node of the group takes."""
         taken = []
         with self._snapshot.fork():
-            fresh = fresh_node(self._templates[name], "fresh")
-            self._snapshot.add(fresh.node, fresh.pods)
+            template = self._templates[name]
+            fresh = fresh_node(template, "fresh")
+            self._snapshot.add(fresh.node, fresh.pods, like=template.node.name)
             for group in alike:
                 rejected = self._snapshot.check(group.pods[0], fresh.node.name)
                 found.predicates.setdefault(name, {})[group.key] = rejected

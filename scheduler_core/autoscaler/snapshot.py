@@ -7,17 +7,20 @@ Source: cluster-autoscaler/simulator/clustersnapshot/predicate/plugin_runner.go,
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
+from itertools import chain, count
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from scheduler_core.clock import Clock
 from scheduler_core.fork import Fork
 from scheduler_core.framework.attempt import Attempt
-from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.node import LABEL_HOSTNAME, Node
+from scheduler_core.objects.pod import AffinityTerm, Pod
 from scheduler_core.plugins import default_configuration
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import release_named
@@ -55,13 +58,33 @@ class GroupTemplate:
 
 _Undo = Callable[[], object]
 _MOST_KEPT: Final = 100_000
+_MOST_VERDICTS: Final = 20_000
+_REJECTED: Final = Rejected("", ())
+"""A node does not take the pod; why was not asked."""
+
+
+@dataclass
+class _Kind:
+    """Pods of one spec, of which a node says the same as long as it has pods of the same specs.
+
+    Attributes
+    ----------
+    attempt : Attempt
+        One of them, past PreFilter.
+    verdicts : dict of int to (Rejected or None)
+        Version of a node -> what it says of them.
+    """
+
+    attempt: Attempt
+    verdicts: dict[int, Rejected | None]
 
 
 class NodesAndPods:
     """Nodes and their pods.
 
     It is kept from loop to loop (`settle`), and changed within one. The scheduler's columns are changed only where a
-    filter has to be asked: what a node said of a pod is kept as long as no pod comes to that node or leaves it.
+    filter has to be asked, and where only one node and its pods matter to the answer, only of nodes that stay: what a
+    node said of pods of a spec is kept for as long as it has pods of the same specs.
 
     Attributes
     ----------
@@ -84,16 +107,23 @@ class NodesAndPods:
         self.order: list[str] = []
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, tuple[Pod, ...]] = {}
-        self._undo: list[_Undo] = []
-        """For each change what takes it back here,"""
-        self._marks: list[int] = []
-        """for those the fork knows of, its mark before it, and"""
-        self._waiting: list[Callable[[], object]] = []
-        """the others."""
+        self._changes: list[tuple[str, _Undo, Callable[[], object]]] = []
+        """Of each change its node, what takes it back here, and how the fork is told."""
+        self._waiting: dict[str, list[int]] = {}
+        """Node -> its changes, by their places, of which the fork does not know, in order."""
+        self._told: list[tuple[int, int, int]] = []
+        """Of the others the place, the largest place so far, and the fork's mark before, as it was told."""
+        self._leaving: set[str] = set()
+        """Nodes that are likenesses, or taken away."""
         self._version_of: dict[str, int] = {}
-        self._next: dict[tuple[int, Pod], int] = {}
-        """A node's version and a pod that comes to it -> its next version."""
-        self._verdicts: dict[tuple[int, Pod], Rejected | None] = {}
+        self._next: dict[tuple[object, object], int] = {}
+        """A node's version and the spec of a pod that comes to it -> its next version."""
+        self._kinds: dict[object, _Kind | None] = {}
+        """Spec -> its pods; None where more than one node matters to them, or a node's name."""
+        self._terms: dict[AffinityTerm, None] = {}
+        """Required anti-affinity of pods that were here."""
+        self._avoided: dict[tuple[tuple[str, str], ...], bool] = {}
+        """Labels -> whether any of these terms may select them."""
         self._n_settled = 0
 
     # ---- from loop to loop
@@ -107,115 +137,150 @@ class NodesAndPods:
         found = {node.name: (node, pods) for node, pods in nodes}
         fork, before = self._fork, (self.nodes, self.pods)
         fork.remove_nodes([name for name in before[0] if name not in found])
-        fork.set_nodes([node for name, (node, _) in found.items() if before[0].get(name) is not node])
         changed = [
-            (name, before[1].get(name, ()), pods)
+            (name, node, before[1].get(name, ()), pods)
             for name, (node, pods) in found.items()
             if before[1].get(name) is not pods or before[0][name] is not node
         ]
-        for _, old, pods in changed:
+        placed = set[Pod]()
+        if before[0]:
+            fork.set_nodes([node for name, node, *_ in changed if before[0].get(name) is not node])
+        else:
+            placed = {pod for name, *_, pods in changed for pod in pods if pod.node_name == name}
+            fork.begin([node for _, node, *_ in changed], placed)
+        for _, _, old, pods in changed:
             stays = set(pods)
             for pod in old:
                 if pod not in stays:
                     fork.remove_pod(pod)
-        for name, old, pods in changed:
-            there = set(old)
+        for name, _, old, pods in changed:
+            there = placed or set(old)
             for pod in pods:
                 if pod not in there:
                     fork.put_pod(pod, name)
+                self._heed(pod)
             self._version_of[name] = next(self._version)
         fork.keep()
-        if len(self._next) + len(self._verdicts) > _MOST_KEPT:
-            self._next, self._verdicts = {}, {}
+        if len(self._next) > _MOST_KEPT:
+            self._next = {}
         self.order = list(found)
         self.nodes = {name: node for name, (node, _) in found.items()}
         self.pods = {name: pods for name, (_, pods) in found.items()}
-        self._has_affinity = any(pod.has_affinity for pods in self.pods.values() for pod in pods)
+
+    def _heed(self, pod: Pod) -> None:
+        """Remember whom a pod keeps off."""
+        for term in pod.required_anti_affinity:
+            if term not in self._terms:
+                self._terms[term] = None
+                self._avoided.clear()
 
     # ---- changing
 
-    def _change(self, here: _Undo, there: Callable[[], object]) -> None:
-        self._undo.append(here)
-        self._waiting.append(there)
+    def _change(self, name: str, here: _Undo, there: Callable[[], object]) -> None:
+        self._waiting.setdefault(name, []).append(len(self._changes))
+        self._changes.append((name, here, there))
 
-    def _tell(self) -> None:
-        """Have the fork know of every change."""
-        for change in self._waiting:
-            self._marks.append(self._fork.mark())
-            change()
-        self._waiting.clear()
+    def _tell(self, names: Iterable[str]) -> None:
+        """Have the fork know of the changes of some nodes."""
+        for place in sorted(place for name in names for place in self._waiting.pop(name, ())):
+            last = self._told[-1][1] if self._told else -1
+            self._told.append((place, max(place, last), self._fork.mark()))
+            self._changes[place][2]()
 
-    def add(self, node: Node, pods: Sequence[Pod] = ()) -> None:
-        """Add a node with its pods."""
+    def add(self, node: Node, pods: Sequence[Pod] = (), *, like: object = None) -> None:
+        """Add a node with its pods.
+
+        Parameters
+        ----------
+        like : hashable, optional
+            The same of nodes that differ in their names alone.
+        """
         name = node.name
 
         def take_away() -> None:
             self.order.pop()
             del self.nodes[name], self.pods[name], self._version_of[name]
 
-        self._change(take_away, lambda: self._fork.set_nodes([node]))
+        self._change(name, take_away, lambda: self._fork.set_nodes([node]))
         self.order.append(name)
         self.nodes[name] = node
         self.pods[name] = ()
-        self._version_of[name] = next(self._version)
+        self._version_of[name] = next(self._version) if like is None else self._after(like, None)
         for pod in pods:
             self.put(pod, name)
+
+    def _after(self, version: object, came: object) -> int:
+        """The version that a version becomes when a pod of a spec comes."""
+        found = self._next.get((version, came))
+        if found is None:
+            found = self._next[version, came] = next(self._version)
+        return found
 
     def remove(self, name: str) -> None:
         """Take a node away with its pods."""
         order, nodes, pods, version = self.order, self.nodes, self.pods[name], self._version_of[name]
+        leaving = self._leaving
 
         def put_back() -> None:
             self.order, self.nodes, self.pods[name], self._version_of[name] = order, nodes, pods, version
+            self._leaving = leaving
 
-        self._change(put_back, lambda: self._fork.remove_nodes([name]))
+        self._change(name, put_back, lambda: self._fork.remove_nodes([name]))
         self.order = [other for other in order if other != name]
         self.nodes = {other: node for other, node in nodes.items() if other != name}
+        self._leaving = leaving | {name}
         del self.pods[name], self._version_of[name]
 
     def put(self, pod: Pod, name: str) -> None:
         """Have a pod on a node."""
-        pods, version, has_affinity = self.pods[name], self._version_of[name], self._has_affinity
+        pods, version = self.pods[name], self._version_of[name]
 
         def take_off() -> None:
-            self.pods[name], self._version_of[name], self._has_affinity = pods, version, has_affinity
+            self.pods[name], self._version_of[name] = pods, version
 
-        self._change(take_off, lambda: self._fork.put_pod(pod, name))
+        self._change(name, take_off, lambda: self._fork.put_pod(pod, name))
         self.pods[name] = (*pods, pod)
-        after = self._next.get((version, pod))
-        if after is None:
-            after = self._next[version, pod] = next(self._version)
-        self._version_of[name] = after
-        self._has_affinity = has_affinity or pod.has_affinity
+        self._version_of[name] = self._after(version, pod.read)
+        self._heed(pod)
 
     def make_ghost(self, name: str, ghost: Node) -> None:
         """Put a node's empty likeness in its place: its pods are off."""
         node, pods, version = self.nodes[name], self.pods[name], self._version_of[name]
+        leaving = self._leaving
 
         def put_back() -> None:
             self.nodes[name], self.pods[name], self._version_of[name] = node, pods, version
+            self._leaving = leaving
 
         def replace() -> None:
             self._fork.remove_nodes([name])
             self._fork.set_nodes([ghost])
 
-        self._change(put_back, replace)
+        self._change(name, put_back, replace)
         self.nodes[name], self.pods[name], self._version_of[name] = ghost, (), next(self._version)
+        self._leaving = leaving | {name}
 
     def keep(self) -> int:
         """A state to come back to."""
-        return len(self._undo)
+        return len(self._changes)
 
     def go_back(self, kept: int) -> None:
-        while len(self._undo) > kept:
-            self._undo.pop()()
-        n_told = len(self._marks)
-        if kept >= n_told:
-            del self._waiting[kept - n_told :]
+        while len(self._changes) > kept:
+            name, take_back, _ = self._changes.pop()
+            take_back()
+            waiting = self._waiting.get(name)
+            if waiting is not None and waiting[-1] == len(self._changes):
+                waiting.pop()
+                if not waiting:
+                    del self._waiting[name]
+        first = bisect_left(self._told, kept, key=itemgetter(1))
+        if first == len(self._told):
             return
-        self._fork.back_to(self._marks[kept])
-        del self._marks[kept:]
-        self._waiting.clear()
+        self._fork.back_to(self._told[first][2])
+        again = [place for place, *_ in self._told[first:] if place < kept]
+        del self._told[first:]
+        for place in again:
+            insort(self._waiting.setdefault(self._changes[place][0], []), place)
 
     @contextmanager
     def fork(self) -> Iterator[None]:
@@ -230,10 +295,17 @@ class NodesAndPods:
 
     def check(self, pod: Pod, name: str) -> Rejected | None:
         """Why a node does not take a pod; None if it does."""
-        key = (self._version_of[name], pod)
-        if key in self._verdicts and not self._has_affinity:
-            return self._verdicts[key]
-        attempt = self._attempt(pod)
+        kind = self._kind_of(pod)
+        if kind is None:
+            return self._said(self._attempt(pod), name)
+        version = self._version_of[name]
+        verdict = kind.verdicts.get(version, _REJECTED)
+        if verdict is _REJECTED:
+            self._tell([name])
+            verdict = kind.verdicts[version] = self._said(self._filtered(kind.attempt), name)
+        return verdict
+
+    def _said(self, attempt: Attempt, name: str) -> Rejected | None:
         if not attempt.pre_filter_status.is_success:
             status = attempt.pre_filter_status
             return Rejected(status.plugin or "", tuple(status.reasons))
@@ -242,18 +314,54 @@ class NodesAndPods:
         if not len(places):
             return Rejected("", (attempt.absent_reason,))
         verdict = attempt.verdict(int(places[0]))
-        rejected = None if verdict is None else Rejected(verdict[0], verdict[2])
-        others = self._framework.cluster_filters.active(attempt.skipped_filters)
-        if not (others or attempt.node_names or self._has_affinity):
-            self._verdicts[key] = rejected  # it is of this node and its pods alone
-        return rejected
+        return None if verdict is None else Rejected(verdict[0], verdict[2])
+
+    def _kind_of(self, pod: Pod) -> _Kind | None:
+        """Pods of its spec, where a node and its pods alone matter to whether it takes them."""
+        labels = tuple(pod.labels.items())
+        is_avoided = self._avoided.get(labels)
+        if is_avoided is None:
+            found = any(term.selector.matches(pod.labels) for term in self._terms)
+            is_avoided = self._avoided[labels] = found
+        if is_avoided:
+            return None
+        if pod.read not in self._kinds:
+            if len(self._kinds) > _MOST_SETTLED:
+                self._kinds.clear()
+            attempt = Attempt(self._framework, pod, self._fork.snapshot)
+            is_one = attempt.run_pre_filter().is_success and attempt.node_names is None
+            is_one = is_one and not self._framework.cluster_filters.active(attempt.skipped_filters)
+            is_one = is_one and not _names_nodes(pod)
+            self._kinds[pod.read] = _Kind(attempt, {}) if is_one else None
+        kind = self._kinds[pod.read]
+        if kind is not None and len(kind.verdicts) > _MOST_VERDICTS:
+            kind.verdicts.clear()
+        return kind
+
+    def _filtered(self, attempt: Attempt) -> Attempt:
+        attempt.snapshot = self._fork.snapshot
+        attempt.run_filter()
+        return attempt
 
     def _attempt(self, pod: Pod) -> Attempt:
-        self._tell()
+        self._tell([*self._waiting])
         attempt = Attempt(self._framework, pod, self._fork.snapshot)
         if attempt.run_pre_filter().is_success:
             attempt.run_filter()
         return attempt
+
+    def _takes(self, kind: _Kind, name: str) -> bool:
+        version, verdicts = self._version_of[name], kind.verdicts
+        if version not in verdicts:
+            # The next ones that are asked about changed, too.
+            self._tell([other for other in self._waiting if other == name or other not in self._leaving])
+            fitting = set(self._filtered(kind.attempt).feasible.tolist())
+            row_of = self._fork.cache.nodes.row_of
+            for other in self.order:
+                if other not in self._waiting:
+                    fits = row_of[other] in fitting
+                    verdicts.setdefault(self._version_of[other], None if fits else _REJECTED)
+        return verdicts[version] is None
 
     def try_on(self, pod: Pod, name: str) -> Rejected | None:
         """Put the pod on a node if that takes it; else why not."""
@@ -262,20 +370,44 @@ class NodesAndPods:
             self.put(pod, name)
         return rejected
 
-    def try_any(self, pod: Pod, accepts: Callable[[str], bool]) -> str:
-        """Put the pod on the next acceptable node that takes it; its name, empty without one."""
-        attempt = self._attempt(pod)
-        if not attempt.pre_filter_status.is_success:
+    def try_any(self, pod: Pod, accepts: Callable[[str], bool], first: int = 0) -> str:
+        """Put the pod on the next acceptable node that takes it; its name, empty without one.
+
+        Parameters
+        ----------
+        first : int
+            Place in `order` of the first node that may be acceptable.
+        """
+        kind = self._kind_of(pod)
+        takes = self._search(pod, accepts) if kind is None else partial(self._takes, kind)
+        if takes is None:
             return ""
-        fitting, row_of = set(attempt.feasible.tolist()), self._fork.cache.nodes.row_of
-        if len(fitting) < _FEW and not any(accepts(attempt.name_of(row)) for row in fitting):
-            return ""
-        length, last = len(self.order), self._cursor.last
-        for step in range(length):
-            index = (step + 1 + last) % length
+        start = (self._cursor.last + 1) % max(1, len(self.order))
+        for index in chain(range(max(start, first), len(self.order)), range(first, start)):
             name = self.order[index]
-            if row_of[name] in fitting and not self.nodes[name].unschedulable and accepts(name):
+            if accepts(name) and not self.nodes[name].unschedulable and takes(name):
                 self._cursor.last = index
                 self.put(pod, name)
                 return name
         return ""
+
+    def _search(self, pod: Pod, accepts: Callable[[str], bool]) -> Callable[[str], bool] | None:
+        """Ask about all nodes at once: whether one takes the pod; None where none does."""
+        attempt = self._attempt(pod)
+        if not attempt.pre_filter_status.is_success:
+            return None
+        fitting, row_of = set(attempt.feasible.tolist()), self._fork.cache.nodes.row_of
+        if len(fitting) < _FEW and not any(accepts(attempt.name_of(row)) for row in fitting):
+            return None
+        return lambda name: row_of[name] in fitting
+
+
+def _names_nodes(pod: Pod) -> bool:
+    """Whether it may tell nodes apart that differ in their names alone."""
+    wanted = pod.required_node_affinity
+    selectors = [] if wanted.labels is None else [wanted.labels]
+    terms = () if wanted.selector is None else wanted.selector.terms
+    keys = {
+        one.key for labels in (*selectors, *(term.labels for term in terms)) for one in labels.requirements
+    }
+    return LABEL_HOSTNAME in keys or any(term.fields.requirements for term in terms)

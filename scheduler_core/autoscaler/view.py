@@ -90,20 +90,14 @@ class LoopView:
             (node, _of(cluster.pods_on(node.name, cutoff), allowed) + nominated.get(node.name, ()))
             for node in self.nodes
         )
-        self._replaced = {
-            node.name
-            for node in self.nodes
-            if _base_ready(node)
-            and not node.unschedulable
-            and (
-                (GPU_LABEL in node.labels and not node.allocatable.get(GPU, 0))
-                or any(is_startup_taint(taint.key, flags) for taint in node.taints)
-            )
-        }
-        self.n_ready = sum(self.is_ready(node) and not node.unschedulable for node in self.nodes)
+
+    @property
+    def n_ready(self) -> int:
+        """Nodes that are ready and take pods."""
+        return sum(self.is_ready(node) and not node.unschedulable for node in self.nodes)
 
     def is_ready(self, node: Node) -> bool:
-        return _base_ready(node) and node.name not in self._replaced
+        return _is_ready(node, self.flags)
 
     def is_new(self, pods: Sequence[Pod]) -> bool:
         """Whether even the oldest pod, or the oldest that asks for a GPU, is so young that others may follow."""
@@ -144,6 +138,10 @@ def _changed_ns(node: Node) -> int:
 
 
 @lru_cache(_MOST_NODES)
-def _base_ready(node: Node) -> bool:
+def _is_ready(node: Node, flags: Flags) -> bool:
     bad = {("Ready", "False"), ("Ready", "Unknown"), ("DiskPressure", "True"), ("NetworkUnavailable", "True")}
-    return not bad & set(node.conditions) and not any(taint.key in _UNREADY_TAINTS for taint in node.taints)
+    if bad & set(node.conditions) or any(taint.key in _UNREADY_TAINTS for taint in node.taints):
+        return False
+    lacks_gpu = GPU_LABEL in node.labels and not node.allocatable.get(GPU, 0)
+    is_starting = lacks_gpu or any(is_startup_taint(taint.key, flags) for taint in node.taints)
+    return node.unschedulable or not is_starting

@@ -37,7 +37,10 @@ class ObjectMeta(NamedTuple):
     @property
     def controller(self) -> OwnerReference | None:
         """The managing controller (`metav1.GetControllerOf`)."""
-        return next((owner for owner in self.owners if owner.controller), None)
+        for owner in self.owners:
+            if owner.controller:
+                return owner
+        return None
 
 
 class Named:

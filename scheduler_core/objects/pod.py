@@ -164,7 +164,8 @@ class Pod(Named):
 
     @property
     def is_of_daemon_set(self) -> bool:
-        return self.meta.controller is not None and self.meta.controller.kind == "DaemonSet"
+        controller = self.meta.controller
+        return controller is not None and controller.kind == "DaemonSet"
 
     @property
     def is_terminating(self) -> bool:
