@@ -18,7 +18,7 @@ from scheduler_core.descheduler.plugins import PluginRun, in_namespaces
 from scheduler_core.descheduler.view import REFUSES_PODS, matches_node, priority, sort_by_priority, tolerates
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import Pod, TopologySpreadConstraint
+from scheduler_core.objects.pod import BySpec, Pod, TopologySpreadConstraint
 from scheduler_core.objects.resources import CPU, MEMORY, PODS, resource_list, whole_units
 
 _BASIC: Final = (CPU, MEMORY, PODS)
@@ -35,19 +35,22 @@ def remove_duplicates(run: PluginRun) -> None:
     """Pods of one owner and of equal images that share a node, where there are more nodes for them."""
     count: Counter[_Owner] = Counter()
     duplicates: dict[_Owner, dict[str, list[Pod]]] = {}
+    images = BySpec(
+        lambda pod: "#".join(sorted(one.get("image", "") for one in pod.manifest["spec"]["containers"]))
+    )
     excluded = set(run.arguments.get("excludeOwnerKinds") or ())
     for node in run.nodes:
-        seen: set[tuple[str, ...]] = set()
+        seen: set[tuple[_Owner, ...]] = set()
         for pod in run.view.pods_on(node.name):
             if not (run.selects(pod) and run.is_evictable(pod)):
                 continue
             owners = pod.meta.owners
-            if not owners or {owner.kind for owner in owners} & excluded:
+            if not owners or any(owner.kind in excluded for owner in owners):
                 continue
-            images = sorted(container.get("image", "") for container in pod.manifest["spec"]["containers"])
-            keys = [(pod.namespace, owner.kind, owner.name, "#".join(images)) for owner in owners]
-            signature = tuple(sorted("/".join((*key[:3], image)) for key in keys for image in images))
-            count.update(keys)
+            keys = [(pod.namespace, owner.kind, owner.name, images.of(pod)) for owner in owners]
+            signature = tuple(sorted(keys))
+            for key in keys:
+                count[key] += 1
             if signature not in seen:
                 seen.add(signature)
                 continue

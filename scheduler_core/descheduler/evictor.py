@@ -35,6 +35,14 @@ _WRONG_NAMESPACE: Final = (
 )
 
 
+class _Looked(NamedTuple):
+    """Whether a pod may be evicted, whether an annotation says so, and every check that it fails, in upstream's words."""
+
+    passes: bool
+    is_forced: bool
+    checks: tuple[str, ...]
+
+
 class DefaultEvictor:
     """The filters that every plugin of a profile asks."""
 
@@ -49,7 +57,9 @@ class DefaultEvictor:
         self._least: int = arguments.get("minReplicas") or 0
         self._age: str = arguments.get("minPodAge") or ""
         self._nodes = self._nodes_to_fit() if arguments.get("nodeFit") else None
-        self._kept: dict[Pod, tuple[str, ...]] = {}
+        self._mandatory = arguments.get("noEvictionPolicy") == "Mandatory"
+        goes_by_others = self._age or self._protections & {"PodsWithPVC", "PodsWithoutPDB"}
+        self._looked: dict[Pod, _Looked] = {} if goes_by_others else view.lasting(repr(arguments))
 
     def _nodes_to_fit(self) -> list[Node]:
         try:
@@ -65,20 +75,20 @@ class DefaultEvictor:
 
     def is_kept(self, pod: Pod) -> bool:
         """An annotation keeps it, where the policy makes that one binding."""
-        mandatory = self._arguments.get("noEvictionPolicy") == "Mandatory"
-        return mandatory and PREFER_NO_EVICTION in pod.annotations
+        return self._mandatory and PREFER_NO_EVICTION in pod.annotations
 
     def filter(self, pod: Pod) -> bool:
         """Whether it may be evicted at all."""
-        return self.is_forced(pod) or not (self.is_kept(pod) or self.failed_checks(pod))
+        return self._look_at(pod).passes
 
-    def failed_checks(self, pod: Pod) -> tuple[str, ...]:
-        """Every check that it fails, in upstream's order and words."""
-        found = self._kept.get(pod)
+    def _look_at(self, pod: Pod) -> _Looked:
+        found = self._looked.get(pod)
         if found is None:
-            found = tuple(self._failed_checks(pod))
+            is_forced, is_kept = self.is_forced(pod), self.is_kept(pod)
+            checks = () if is_kept and not is_forced else tuple(self._failed_checks(pod))
+            found = _Looked(is_forced or not (is_kept or checks), is_forced, checks)
             if self._least <= 1:  # evictions of the cycle change how many replicas there are
-                self._kept[pod] = found
+                self._looked[pod] = found
         return found
 
     def _failed_checks(self, pod: Pod) -> Iterator[str]:
@@ -164,17 +174,15 @@ class DefaultEvictor:
         for pod in self._view.pods.values():
             if pod.node_name not in self._view.nodes:
                 continue
-            verdict: dict[str, Any] = {"pod": pod.key}
-            forced = self.is_forced(pod)
-            if not forced and self.is_kept(pod):
-                yield {**verdict, "verdict": "noEviction"}
-            elif not forced and (checks := self.failed_checks(pod)):
-                yield {**verdict, "verdict": "protected", "checks": list(checks)}
+            looked = self._look_at(pod)
+            if not looked.passes:
+                said = {"verdict": "protected", "checks": list(looked.checks)}
+                yield {"pod": pod.key, **(said if looked.checks else {"verdict": "noEviction"})}
             elif text := self.pre_eviction_filter(pod):
                 fit = {"nodeFit": self._refusals(pod)} if text == NO_OTHER_NODE else {}
-                yield {**verdict, "verdict": "preEviction", "text": text, **fit}
-            elif forced:
-                yield {**verdict, "verdict": "evictAnnotation"}
+                yield {"pod": pod.key, "verdict": "preEviction", "text": text, **fit}
+            elif looked.is_forced:
+                yield {"pod": pod.key, "verdict": "evictAnnotation"}
 
     def _refusals(self, pod: Pod) -> dict[str, list[str]]:
         nodes = [node for node in self._nodes or () if node.name != pod.node_name]

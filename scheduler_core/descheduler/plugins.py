@@ -68,7 +68,13 @@ class PluginRun:
 
     def selects(self, pod: Pod) -> bool:
         """Whether the namespaces and labels that its arguments name are the pod's."""
+        if self._selects_all:
+            return True
         return in_namespaces(pod, self.arguments.get("namespaces")) and self.labels.matches(pod.labels)
+
+    @cached_property
+    def _selects_all(self) -> bool:
+        return not self.arguments.get("namespaces") and self.labels.is_everything
 
     @cached_property
     def labels(self) -> LabelSelector:

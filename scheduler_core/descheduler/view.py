@@ -33,6 +33,8 @@ class Parsed:
     def __init__(self) -> None:
         self._now: dict[int, tuple[Document, Any]] = {}
         self._before: dict[int, tuple[Document, Any]] = {}
+        self.lasting: dict[str, dict[Pod, Any]] = {}
+        """Key -> what was said of pods, which follows from each of them alone."""
 
     def begin(self) -> None:
         """Forget what the last cycle did not have."""
@@ -94,6 +96,13 @@ class View:
         self.goes_by_time = True
         return self._now_ns
 
+    def lasting(self, key: str) -> dict[Pod, Any]:
+        """What was said under a key of pods, by them alone, in this cycle and those before."""
+        found = self._parsed.lasting.setdefault(key, {})
+        if len(found) > 2 * len(self.pods):
+            found.clear()
+        return found
+
     def _add(self, document: Document) -> None:
         kind, metadata = document.get("kind"), document.get("metadata") or {}
         name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
@@ -113,10 +122,14 @@ class View:
     def _put(self, pod: Pod) -> None:
         self.pods[pod.key] = pod
         self._on_node.setdefault(pod.node_name, {})[pod.key] = pod
-        self._of_owner.update({owner.uid for owner in pod.meta.owners})
+        for uid in {owner.uid for owner in pod.meta.owners}:
+            self._of_owner[uid] += 1
         if not pod.is_terminal:
-            used = self._used.setdefault(pod.node_name, Counter())
-            used.update(pod.requests)
+            used = self._used.get(pod.node_name)
+            if used is None:
+                used = self._used[pod.node_name] = Counter()
+            for name, amount in pod.requests.items():
+                used[name] += amount
             used[PODS] += 1
 
     def _remove(self, pod: Pod) -> None:

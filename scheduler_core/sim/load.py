@@ -173,17 +173,19 @@ def use_of_likes(
     """What running pods use, as `use_of`, where pods that are alike are given as one and their number."""
     running = [(pod, n) for pod, n in likes if (pod.get("status") or {}).get("phase") == "Running"]
     carriers = [carrier_of(pod, find_owner) for pod, _ in running]
+    ready = [_is_ready(pod) for pod, _ in running]
     n_sharing: dict[int, int] = {}
-    for (pod, n), carrier in zip(running, carriers, strict=True):
-        n_sharing[id(carrier)] = n_sharing.get(id(carrier), 0) + n * _is_ready(pod)
+    for (_, n), carrier, is_ready in zip(running, carriers, ready, strict=True):
+        n_sharing[id(carrier)] = n_sharing.get(id(carrier), 0) + n * is_ready
     used: dict[tuple[str, str], Use] = {}
     alike: dict[tuple[int, int, bool], Use] = {}
-    for (pod, _), carrier in zip(running, carriers, strict=True):
+    for (pod, _), carrier, is_ready in zip(running, carriers, ready, strict=True):
         meta = pod["metadata"]
         # Pods of one template have the same list of containers.
-        kind = (id(carrier), id(pod["spec"].get("containers")), _is_ready(pod))
+        kind = (id(carrier), id(pod["spec"].get("containers")), is_ready)
         if kind not in alike or carrier is pod:
-            alike[kind] = _use_of_pod(pod, carrier, max(n_sharing[id(carrier)], 1), now_ns)
+            n_pods = max(n_sharing[id(carrier)], 1) if is_ready else 0
+            alike[kind] = _use_of_pod(pod, carrier, n_pods, now_ns)
         used[str(meta.get("namespace") or ""), str(meta["name"])] = alike[kind]
     return used
 
@@ -192,7 +194,7 @@ def _use_of_pod(pod: Manifest, carrier: Manifest, n_sharing: int, now_ns: int) -
     containers = pod["spec"].get("containers") or []
     use: Use = {str(item.get("name", "")): dict.fromkeys(RESOURCES, 0) for item in containers}
     text = (carrier["metadata"].get("annotations") or {}).get(LOAD)
-    if text is None or not _is_ready(pod):
+    if text is None or not n_sharing:
         return use
     try:
         load = load_from(str(text))

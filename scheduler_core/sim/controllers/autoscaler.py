@@ -8,8 +8,10 @@ Source: pkg/controller/podautoscaler/horizontal.go, v1.34
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 from scheduler_core.clock import SECOND_NS
@@ -64,6 +66,8 @@ class _SameLabels:
     def __init__(self, labels: Mapping[str, str]) -> None:
         self.labels = labels
         self.pods: dict[tuple[str, str], Pod] = {}
+        self._keys: dict[Pod, tuple[Any, ...]] = {}
+        """What metrics can tell pods apart by, of those that are young no longer."""
         self._likes: LikePods | None = None
         self._until_ns = 0
 
@@ -75,30 +79,42 @@ class _SameLabels:
         if self._likes is None or now_ns >= self._until_ns:
             found: dict[Any, list[Any]] = {}
             ends_ns = []
+            if len(self._keys) > 2 * len(self.pods):
+                self._keys = {}
             for pod in self.pods.values():
-                age: Any = None
-                if pod.start_ns is not None:
-                    young_until_ns = pod.start_ns + CPU_INITIALIZATION_NS
-                    if young_until_ns > now_ns:
-                        ends_ns.append(young_until_ns)
-                        age = (pod.start_ns, repr(condition_of(pod.manifest, "Ready")))
+                key = self._keys.get(pod)
+                if key is None:
+                    key, young_until_ns = _told_apart_by(pod, now_ns)
+                    if young_until_ns is None:
+                        self._keys[pod] = key
                     else:
-                        age = _counts(pod, now_ns)
-                is_ready = (condition_of(pod.manifest, "Ready") or {}).get("status")
-                owner = pod.meta.controller
-                key = (
-                    id(pod.manifest["spec"].get("containers")),
-                    pod.phase,
-                    pod.is_terminating,
-                    is_ready,
-                    age,
-                    None if owner is None else (owner.kind, owner.name, owner.uid),
-                    pod.name if LOAD in annotations_of(pod.manifest) else None,
-                )
+                        ends_ns.append(young_until_ns)
                 found.setdefault(key, [pod, 0])[1] += 1
             self._likes = [(pod, n) for pod, n in found.values()]
             self._until_ns = min(ends_ns, default=now_ns + _FOREVER_NS)
         return self._likes
+
+
+def _told_apart_by(pod: Pod, now_ns: int) -> tuple[tuple[Any, ...], int | None]:
+    """What metrics can tell a pod from others by; and until when it is young, None if it is not."""
+    young_until_ns = None if pod.start_ns is None else pod.start_ns + CPU_INITIALIZATION_NS
+    ready = condition_of(pod.manifest, "Ready")
+    age: Any = None
+    if young_until_ns is not None and young_until_ns > now_ns:
+        age = (pod.start_ns, repr(ready))
+    elif young_until_ns is not None:
+        age, young_until_ns = _counts(pod, now_ns), None
+    owner = pod.meta.controller
+    key = (
+        id(pod.manifest["spec"].get("containers")),
+        pod.phase,
+        pod.is_terminating,
+        (ready or {}).get("status"),
+        age,
+        None if owner is None else (owner.kind, owner.name, owner.uid),
+        pod.name if LOAD in annotations_of(pod.manifest) else None,
+    )
+    return key, young_until_ns
 
 
 class AutoscalerController(Controller):
@@ -426,9 +442,9 @@ class _Look:
         return fields.mapping(fields.mapping(self.spec, "behavior", "spec"), direction, "spec.behavior")
 
     def _window_s(self, direction: str) -> int:
-        written = fields.optional_integer(
-            self._rules(direction), "stabilizationWindowSeconds", "spec.behavior"
-        )
+        rules = self._rules(direction)
+        key = "stabilizationWindowSeconds"
+        written = fields.optional_integer(rules, key, "spec.behavior") if rules else None
         if written is None:
             return STABILIZATION_S if direction == "scaleDown" else 0
         return written
@@ -481,15 +497,19 @@ class _Look:
     def _stabilized(self, current: int, proposal: int) -> int:
         """Source: stabilizeRecommendationWithBehaviors."""
         up_ns, down_ns = (self._window_s(direction) * SECOND_NS for direction in ("scaleUp", "scaleDown"))
-        kept = [
-            item for item in self.memory.recommended if item[0] > self.now_ns - max(up_ns, down_ns, SECOND_NS)
-        ]
-        up = min([proposal, *(number for at_ns, number in kept if at_ns > self.now_ns - up_ns)])
-        down = max([proposal, *(number for at_ns, number in kept if at_ns > self.now_ns - down_ns)])
+        longest_ns = max(up_ns, down_ns, SECOND_NS)
+        kept = self._recommended_in(longest_ns)
+        in_down = kept if down_ns == longest_ns else self._recommended_in(down_ns)
         self.memory.recommended = [*kept, [self.now_ns, proposal]]
+        down = max([proposal, *(number for _, number in in_down)])
         if self.spec.get("behavior") is None:
             return down
+        up = min([proposal, *(number for at_ns, number in kept if at_ns > self.now_ns - up_ns)])
         return min(max(current, up), down)
+
+    def _recommended_in(self, window_ns: int) -> list[list[int]]:
+        recommended = self.memory.recommended  # in order of time
+        return recommended[bisect_right(recommended, self.now_ns - window_ns, key=itemgetter(0)) :]
 
     def _fastest(self, direction: str, current: int) -> int:
         """How far its policies let it go at once."""

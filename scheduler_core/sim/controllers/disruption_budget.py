@@ -22,6 +22,7 @@ from scheduler_core.sim.world import Noticed, condition, generation_of
 
 COMPUTED = "computed from the cluster's pods"
 DISRUPTION_ALLOWED = "DisruptionAllowed"
+_MOST_KEPT = 4096
 SCALED_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet", "Deployment")
 
 
@@ -63,6 +64,8 @@ class DisruptionController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._budgets: dict[str, dict[str, _Budget]] = {}
+        self._covering: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[str, ...]] = {}
+        """Namespace and labels -> names of the budgets that select them."""
 
     def concerns(self, change: Noticed) -> bool:
         return bool(self._budgets) or change.kind != "Pod"
@@ -84,16 +87,29 @@ class DisruptionController(Controller):
 
     def _pod_noticed(self, change: Noticed) -> None:
         pod: Pod = change.newest.typed
-        for name, budget in self._budgets.get(pod.namespace, {}).items():
-            if change.new is not None and budget.selector.matches(pod.labels):
-                budget.put(pod)
+        budgets = self._budgets.get(pod.namespace, {})
+        key = (pod.namespace, tuple(pod.labels.items()))
+        names = self._covering.get(key)
+        if names is None:
+            if len(self._covering) >= _MOST_KEPT:
+                self._covering.clear()
+            found = (name for name, budget in budgets.items() if budget.selector.matches(pod.labels))
+            names = self._covering[key] = tuple(found)
+        if change.old is not None and change.old.typed.labels != pod.labels:
+            for name, budget in budgets.items():
+                if name not in names and budget.take(pod.name):
+                    self._to_sync[(pod.namespace, name)] = None
+        for name in names:
+            if change.new is not None:
+                budgets[name].put(pod)
                 self._to_sync[(pod.namespace, name)] = None
-            elif budget.take(pod.name):
+            elif budgets[name].take(pod.name):
                 self._to_sync[(pod.namespace, name)] = None
 
     def _budget_noticed(self, change: Noticed) -> None:
         meta = change.newest.typed.meta
         budgets = self._budgets.setdefault(meta.namespace, {})
+        self._covering.clear()
         before = budgets.pop(meta.name, None)
         if change.new is None or not is_computed(change.new.manifest):
             self._to_sync.pop((meta.namespace, meta.name), None)
