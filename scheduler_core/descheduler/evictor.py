@@ -36,7 +36,7 @@ _WRONG_NAMESPACE: Final = (
 
 
 class _Looked(NamedTuple):
-    """Whether a pod may be evicted, whether an annotation says so, and every check that it fails, in upstream's words."""
+    """Whether a pod may be evicted, whether an annotation says so, and every check that it fails."""
 
     passes: bool
     is_forced: bool

@@ -356,7 +356,7 @@ class _Teller:
             simulation.drain_cycles(),
         )
         self._note()
-        arguments = _plugin_arguments(self._world)
+        arguments = _plugin_arguments(self._world) if any(run.did for run in runs) else {}
         found = [
             self._arrow(run.at_ns, run.controller.rpartition("/")[2], act, _rule(act, arguments))
             for run in runs
