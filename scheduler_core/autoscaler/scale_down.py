@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from scheduler_core.autoscaler.cluster_state import Flags, MachineGroup
@@ -260,7 +261,7 @@ class Planner:
             return None
         moves: list[list[str]] = []
         kept = snapshot.keep()
-        snapshot.make_ghost(name, ghost_of(snapshot.nodes[name], view.now_ns))
+        snapshot.make_ghost(name, partial(ghost_of, snapshot.nodes[name], view.now_ns))
         failed: dict[str, list[str]] = {}
         for pod in moving.pods:
             moved = self._homeless[pod] = known.get(pod) or _moved(pod)

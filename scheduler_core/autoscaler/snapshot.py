@@ -243,22 +243,19 @@ class NodesAndPods:
         self._version_of[name] = self._after(version, pod.read)
         self._heed(pod)
 
-    def make_ghost(self, name: str, ghost: Node) -> None:
-        """Put a node's empty likeness in its place: its pods are off."""
-        node, pods, version = self.nodes[name], self.pods[name], self._version_of[name]
-        leaving = self._leaving
+    def make_ghost(self, name: str, likeness: Callable[[], Node]) -> None:
+        """Have an empty likeness in a node's place in the eyes of the scheduler: its pods are off."""
+        pods, version, leaving = self.pods[name], self._version_of[name], self._leaving
 
         def put_back() -> None:
-            self.nodes[name], self.pods[name], self._version_of[name] = node, pods, version
-            self._leaving = leaving
+            self.pods[name], self._version_of[name], self._leaving = pods, version, leaving
 
         def replace() -> None:
             self._fork.remove_nodes([name])
-            self._fork.set_nodes([ghost])
+            self._fork.set_nodes([likeness()])
 
         self._change(name, put_back, replace)
-        self.nodes[name], self.pods[name], self._version_of[name] = ghost, (), next(self._version)
-        self._leaving = leaving | {name}
+        self.pods[name], self._version_of[name], self._leaving = (), next(self._version), leaving | {name}
 
     def keep(self) -> int:
         """A state to come back to."""
