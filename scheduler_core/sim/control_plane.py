@@ -162,7 +162,7 @@ class ControlPlane:
 
     def state(self) -> dict[str, Any]:
         """What controllers remember that no object tells; empty in most clusters."""
-        found = {type(item).__name__: item.state() for item in self.controllers}
+        found = {type(item).__name__: item.state() for item in self.controllers if item.remembers}
         found["acts"] = {"n": self.context.n_acts} if self.context.n_acts else {}
         return {name: state for name, state in found.items() if state}
 

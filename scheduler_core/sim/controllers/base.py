@@ -370,6 +370,8 @@ class Controller:
         `Timer.what` of the timers it sets.
     component : str
         Whom its Events come from.
+    remembers : bool
+        Whether there may be anything that no object tells; otherwise it is not asked for its state.
     """
 
     watches: ClassVar[tuple[str, ...]] = ()
@@ -382,6 +384,7 @@ class Controller:
         self.world = context.world
         self.timers = context.timers
         self.pods = context.pods
+        self.remembers = False
         self.reasons: dict[str, Mapping[str, Mapping[str, Any]]] = {}
         """Subject -> why its last run did no more."""
         self._to_sync: dict[Any, None] = {}
@@ -419,7 +422,7 @@ class Controller:
         if not acts and before == now:
             return
         news = tuple(name for name, facts in now.items() if (before or {}).get(name) != facts)
-        self.reasons[subject] = now
+        self.remembers, self.reasons[subject] = True, now
         self.context.n_acts += bool(acts)
         if len(self.context.runs) < MAX_RUNS:
             clock = self.world.clock
@@ -455,6 +458,7 @@ class Controller:
 
     def restore_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` gave."""
+        self.remembers = self.remembers or bool(state)
         self.reasons = dict(state.get("reasons", {}))
 
 

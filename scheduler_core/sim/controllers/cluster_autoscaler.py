@@ -248,7 +248,7 @@ class ClusterAutoscaler(ClusterProgram):
         self.timers.add(self.world.clock.now_ns, LOOPS)
 
     def _build(self, given: Given, prices: PriceList, groups: Groups, more: Iterable[Document]) -> None:
-        self.given, self._prices = given, prices
+        self.remembers, self.given, self._prices = True, given, prices
         options = {**DEFAULTS, **given.options}
         self.interval_ns = parse_duration_ns(str(options["scan-interval"]))
         self.waits_ns = sorted(parse_duration_ns(str(options[flag])) for flag in WAITS)

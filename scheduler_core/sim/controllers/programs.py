@@ -204,7 +204,7 @@ class ClusterProgram(Controller):
     def noticed(self, change: Noticed) -> None:
         text = None if change.new is None else annotations_of(change.new.manifest).get(self.annotation)
         if text != self.text:
-            self.text = text
+            self.text, self.remembers = text, text is not None
             self._to_sync[SETTINGS] = None
 
     def timer(self, what: str, subject: tuple[str, ...]) -> None:
