@@ -59,7 +59,7 @@ class ScaleDown:
 
 
 class _Judged(NamedTuple):
-    """Why a node with these pods stays, empty if for nothing of its own; its utilization where that was looked at."""
+    """Verdict on a node with these pods: why it stays, empty if it may go, and its utilization where it was computed."""
 
     node: Node
     pods: tuple[Pod, ...]
@@ -383,7 +383,7 @@ def _is_being_deleted(node: Node, now_ns: int) -> bool:
 
 
 def _moved(pod: Pod) -> Pod:
-    """The pod on no node, under another uid: that of its own may still count on the node it leaves."""
+    """Return a copy on no node, with another uid: the original may still count on the node it leaves."""
     made = homeless(pod)
     return pod_like(made, made.manifest, made.meta._replace(uid=pod.uid + MOVED), "")
 
