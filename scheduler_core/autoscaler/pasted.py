@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.autoscaler.cluster_state import DEFAULTS
-from scheduler_core.errors import InvalidManifest, InvalidObject
-from scheduler_core.objects.documents import load_documents
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.documents import pasted_values
 from scheduler_core.objects.duration import parse_duration_ns
+from scheduler_core.objects.fields import known_fields
 
 Document = Mapping[str, Any]
 EXPANDERS: Final = ("least-waste", "most-pods", "least-nodes", "priority", "price", "random")
@@ -68,11 +69,7 @@ def read_autoscaler(text: str | bytes) -> dict[str, Any]:
     if said.lstrip().startswith("-") and not said.lstrip().startswith(("---", "- ")):
         _take_words(found, _words_of(said))
         return found
-    try:
-        documents = [document.value for document in load_documents(said)]
-    except InvalidManifest as error:
-        raise InvalidObject("autoscaler", None, f"cannot be read: {error.in_text}") from None
-    for document in documents:
+    for document in pasted_values(said, "autoscaler"):
         kind = document.get("kind")
         if kind is None:
             found |= document
@@ -128,13 +125,7 @@ def autoscaler_from(document: Any) -> Given:
     InvalidObject
         Names the flag or the field, and its value.
     """
-    if not isinstance(document, Mapping):
-        raise InvalidObject("autoscaler", document, "must be a mapping with options and nodeGroups")
-    for key in document:
-        if key not in ("options", "nodeGroups", "priorities"):
-            raise InvalidObject(
-                f"autoscaler.{key}", None, "is not known: options, nodeGroups, priorities are"
-            )
+    known_fields(document, ("options", "nodeGroups", "priorities"), "autoscaler")
     options, groups = document.get("options") or {}, document.get("nodeGroups") or []
     if not isinstance(options, Mapping):
         raise InvalidObject("autoscaler.options", options, "must be flags with their values")
@@ -195,13 +186,7 @@ DURATIONS: Final = tuple(flag for flag, value in DEFAULTS.items() if _is_duratio
 
 
 def _group(group: Any, path: str) -> GroupGiven:
-    if not isinstance(group, Mapping):
-        raise InvalidObject(path, group, f"must be a mapping with {', '.join(_GROUP_FIELDS)}")
-    for key in group:
-        if key not in _GROUP_FIELDS:
-            raise InvalidObject(
-                f"{path}.{key}", None, f"is not known: a group has {', '.join(_GROUP_FIELDS)}"
-            )
+    known_fields(group, _GROUP_FIELDS, path)
     name, template = group.get("name"), group.get("template")
     if not isinstance(name, str) or not name:
         raise InvalidObject(f"{path}.name", name, "must be the group's name")

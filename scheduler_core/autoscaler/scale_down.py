@@ -59,7 +59,7 @@ class ScaleDown:
 
 
 class _Judged(NamedTuple):
-    """Verdict on a node with these pods: why it stays, empty if it may go, and its utilization where it was computed."""
+    """Verdict on a node with these pods: why it stays, empty if it may go, and its utilization where computed."""
 
     node: Node
     pods: tuple[Pod, ...]

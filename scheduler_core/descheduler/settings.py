@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from scheduler_core.descheduler.policy import Document, PolicyError, StartError, policy_from, read_policy
-from scheduler_core.errors import InvalidManifest, InvalidObject
-from scheduler_core.objects.documents import load_documents
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.documents import pasted_values
 from scheduler_core.objects.duration import parse_duration_ns
+from scheduler_core.objects.fields import known_fields
 
 FIELDS: Final = ("policy", "descheduling-interval", "schedule", "dry-run")
 _FIELD: Final = re.compile(r"(\*|\d+(?:-\d+)?)(?:/(\d+))?")
@@ -109,10 +110,7 @@ def read_settings(text: str) -> DeschedulerSettings:
     InvalidObject
         Names the field and its value.
     """
-    try:
-        documents = [document.value for document in load_documents(text)]
-    except InvalidManifest as error:
-        raise InvalidObject("descheduler", None, f"cannot be read: {error.in_text}") from None
+    documents = pasted_values(text, "descheduler")
     if len(documents) == 1 and "kind" not in documents[0]:
         return settings_from(documents[0])
     try:
@@ -129,11 +127,7 @@ def settings_from(document: Any) -> DeschedulerSettings:
     InvalidObject
         Names the field and its value.
     """
-    if not isinstance(document, Mapping):
-        raise InvalidObject("descheduler", document, "must be a mapping with a policy")
-    for key in document:
-        if key not in FIELDS:
-            raise InvalidObject(f"descheduler.{key}", None, f"is not known: {', '.join(FIELDS)} are")
+    known_fields(document, FIELDS, "descheduler")
     policy, schedule = document.get("policy"), document.get("schedule")
     if not isinstance(policy, Mapping):
         raise InvalidObject("descheduler.policy", policy, "must be a DeschedulerPolicy")

@@ -15,8 +15,8 @@ from functools import cache
 from typing import Any, Final
 
 from scheduler_core.descheduler.settings import Schedule, schedule_from
-from scheduler_core.errors import InvalidManifest, InvalidObject
-from scheduler_core.objects.documents import load_documents
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.documents import pasted_values
 from scheduler_core.objects.duration import parse_duration_ns
 from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.node import (
@@ -135,12 +135,8 @@ def read_node_pools(text: str) -> tuple[NodePool, ...]:
     InvalidObject
         Names the document, the field and its value.
     """
-    try:
-        documents = [document.value for document in load_documents(text)]
-    except InvalidManifest as error:
-        raise InvalidObject("karpenter", None, f"cannot be read: {error.in_text}") from None
     found: dict[str, NodePool] = {}
-    for place, document in enumerate(documents):
+    for place, document in enumerate(pasted_values(text, "karpenter")):
         if str(document.get("kind", "")).endswith("NodeClass"):
             continue
         path = f"karpenter[{place}]"

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from scheduler_core.errors import InvalidManifest
+from scheduler_core.errors import InvalidManifest, InvalidObject
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
@@ -149,6 +149,25 @@ _BY_MARK = (
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 """Byte order marks; that of little-endian UTF-32 begins with that of UTF-16."""
+
+
+def pasted_values(text: str | bytes, what: str) -> list[dict[str, Any]]:
+    """The documents of a program's settings as they were pasted.
+
+    Parameters
+    ----------
+    what : str
+        Whose settings they are: the path of an error begins with it.
+
+    Raises
+    ------
+    InvalidObject
+        The text cannot be read.
+    """
+    try:
+        return [document.value for document in load_documents(text)]
+    except InvalidManifest as error:
+        raise InvalidObject(what, None, f"cannot be read: {error.in_text}") from None
 
 
 def decoded(text: str | bytes, errors: str = "strict") -> str:

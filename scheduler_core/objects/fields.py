@@ -47,6 +47,21 @@ def mapping(document: Document, key: str, path: str) -> Document:
     return value
 
 
+def known_fields(document: Any, fields: Sequence[str], path: str) -> None:
+    """Check that a document is a mapping with none but some fields.
+
+    Raises
+    ------
+    InvalidObject
+        Names the first field that is another one, or the document where it is no mapping.
+    """
+    if not isinstance(document, Mapping):
+        raise InvalidObject(path, document, f"must be a mapping with {', '.join(fields)}")
+    for key in document:
+        if key not in fields:
+            raise InvalidObject(child(path, str(key)), None, f"is not known: {', '.join(fields)} are")
+
+
 def sequence(document: Document, key: str, path: str) -> Sequence[Any]:
     """The list under `key`; absent or null reads as empty."""
     value = document.get(key)

@@ -6,17 +6,18 @@ So a program is part of the cluster: it is written, edited, undone and shared as
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from scheduler_core.autoscaler.pasted import Given, autoscaler_from, read_autoscaler
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.descheduler.settings import read_settings
-from scheduler_core.errors import InvalidManifest, InvalidObject
+from scheduler_core.errors import InvalidObject
 from scheduler_core.karpenter.node_pools import read_node_pools
-from scheduler_core.objects.documents import load_documents
+from scheduler_core.objects.documents import pasted_values
 from scheduler_core.objects.duration import parse_duration_ns
+from scheduler_core.objects.fields import known_fields
 from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_from
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.world import Noticed, annotations_of
@@ -90,14 +91,11 @@ def read_vertical(text: str) -> VerticalSettings:
     InvalidObject
         Names the field and its value.
     """
-    try:
-        documents = [document.value for document in load_documents(text)]
-    except InvalidManifest as error:
-        raise InvalidObject("vertical", None, f"cannot be read: {error.in_text}") from None
+    documents = pasted_values(text, "vertical")
     if len(documents) != 1:
         raise InvalidObject("vertical", None, "must be one document")
     document = documents[0]
-    _known(document, _VERTICAL, "vertical")
+    known_fields(document, _VERTICAL, "vertical")
     interval = str(document.get("updater-interval") or "1m")
     try:
         interval_ns = parse_duration_ns(interval)
@@ -118,16 +116,8 @@ def read_vertical(text: str) -> VerticalSettings:
     return VerticalSettings(interval_ns, float(margin), found)
 
 
-def _known(document: Any, fields: Sequence[str], path: str) -> None:
-    if not isinstance(document, Mapping):
-        raise InvalidObject(path, document, f"must be a mapping with {', '.join(fields)}")
-    for key in document:
-        if key not in fields:
-            raise InvalidObject(f"{path}.{key}", None, f"is not known: {', '.join(fields)} are")
-
-
 def _target(document: Any, path: str) -> VerticalTarget:
-    _known(document, _TARGET, path)
+    known_fields(document, _TARGET, path)
     kind, _, key = str(document.get("target") or "").partition(" ")
     namespace, _, name = key.partition("/")
     if kind not in MAKERS or not namespace or not name:
@@ -146,7 +136,7 @@ def _target(document: Any, path: str) -> VerticalTarget:
 
 
 def _amounts(given: Any, path: str) -> dict[str, Quantity]:
-    _known({} if given is None else given, RESOURCES, path)
+    known_fields({} if given is None else given, RESOURCES, path)
     found = {}
     for name, amount in (given or {}).items():
         try:
