@@ -6,6 +6,7 @@ of first appearance here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,8 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 
 _SECOND_NS: Final = 10**9
+_Term = tuple[str, tuple[str, ...], LabelSelector]
+"""Topology key, namespaces and selector, as of `anti_affinity_terms`."""
 
 
 @dataclass
@@ -306,17 +309,27 @@ def violating_anti_affinity(run: PluginRun) -> None:
     """Pods beside another one that their own required anti-affinity keeps off: the lowest priority first."""
     nodes = {node.name: node for node in run.nodes}
     on_node = {name: [pod for pod in run.view.pods_on(name) if run.selects(pod)] for name in nodes}
-    opponents = [pod for pods in on_node.values() for pod in pods]
+    opponents = {pod: None for pods in on_node.values() for pod in pods}
+    names: dict[_Term, dict[tuple[str, str], Counter[str]]] = {}
+    """Of each term that was asked about, place -> names of the opponents there that it keeps off."""
+
+    def places(pod: Pod, topology_key: str) -> list[tuple[str, str]]:
+        value = nodes[pod.node_name].labels.get(topology_key)
+        return [("node", pod.node_name), *([("value", value)] if value is not None else [])]
+
+    def count(term: _Term, pod: Pod, change: int) -> None:
+        for place in places(pod, term[0]):
+            names[term].setdefault(place, Counter())[pod.name] += change
 
     def is_violated(pod: Pod) -> bool:
-        own = nodes[pod.node_name]
-        for topology_key, namespaces, selector in anti_affinity_terms(pod):
-            for other in opponents:
-                if other.name == pod.name or not matches_term(other, namespaces, selector):
-                    continue
-                theirs = nodes[other.node_name]
-                value = own.labels.get(topology_key)
-                if theirs is own or (value is not None and theirs.labels.get(topology_key) == value):
+        for term in anti_affinity_terms(pod):
+            if term not in names:
+                names[term] = {}
+                for other in opponents:
+                    if matches_term(other, *term[1:]):
+                        count(term, other, 1)
+            for place in places(pod, term[0]):
+                if any(name != pod.name and n > 0 for name, n in names[term].get(place, {}).items()):
                     return True
         return False
 
@@ -328,7 +341,10 @@ def violating_anti_affinity(run: PluginRun) -> None:
                 continue
             limit = run.evict(pod)
             if not limit:
-                opponents.remove(pod)
+                del opponents[pod]
+                for term in names:
+                    if matches_term(pod, *term[1:]):
+                        count(term, pod, -1)
             elif limit == "total":
                 return
             elif limit == "node":
