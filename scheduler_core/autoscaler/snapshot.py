@@ -142,11 +142,11 @@ class NodesAndPods:
             for name, (node, pods) in found.items()
             if before[1].get(name) is not pods or before[0][name] is not node
         ]
-        placed = set[Pod]()
+        placed: dict[Pod, None] = {}
         if before[0]:
             fork.set_nodes([node for name, node, *_ in changed if before[0].get(name) is not node])
         else:
-            placed = {pod for name, *_, pods in changed for pod in pods if pod.node_name == name}
+            placed = {pod: None for name, *_, pods in changed for pod in pods if pod.node_name == name}
             fork.begin([node for _, node, *_ in changed], placed)
         for _, _, old, pods in changed:
             stays = set(pods)
@@ -154,7 +154,7 @@ class NodesAndPods:
                 if pod not in stays:
                     fork.remove_pod(pod)
         for name, _, old, pods in changed:
-            there = placed or set(old)
+            there = placed.keys() or set(old)
             for pod in pods:
                 if pod not in there:
                     fork.put_pod(pod, name)
