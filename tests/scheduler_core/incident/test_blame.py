@@ -11,13 +11,21 @@ from typing import Any
 import pytest
 
 from scheduler_core.incident.changes import LAG_NS
-from scheduler_core.incident.suspects import LEAST
-from scheduler_core.incident.verdicts import UNLIKE, JudgedDecision, LiveIncident
+from scheduler_core.incident.suspects import LEAST, words_of
+from scheduler_core.incident.verdicts import UNLIKE, JudgedDecision, LiveIncident, cause_document, cause_of
 from scheduler_core.objects.defaults import PriorityClasses, prepare
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.releases import DEFAULT
 from scheduler_core.whatif import judge
-from scheduler_core.whatif.judge import BIND, NO_NODE, NOT_TRIED, PREEMPT, ForeignDecision, Judge
+from scheduler_core.whatif.judge import (
+    BIND,
+    NO_NODE,
+    NOT_TRIED,
+    PREEMPT,
+    CauseOfDifference,
+    ForeignDecision,
+    Judge,
+)
 from tests.scheduler_core.whatif.random_clusters import CLASSES, node, pod
 
 BEGINS_NS = 1_767_225_600_000_000_000
@@ -266,3 +274,41 @@ def test_what_cannot_be_tried_in_time_cannot_be_known(monkeypatch: pytest.Monkey
     verdicts = followed(10, FAULTS["another score"]).verdicts
     reasons = [one.found.reasons for one in verdicts if one.found.verdict == "unknown"]
     assert len(reasons) > 5 and set(reasons) == {(NOT_TRIED,)}
+
+
+A_NODE, A_POD = ("Node", "", "a"), ("Pod", "x", "p")
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("Cause: it leaves A out.", {"kind": "filter"}),
+        ("A had a weight of 5 to 7 or B were left out.", {"kind": "weight", "weights": (("A", 5, 7), ("B", 0, 0))}),
+        ("it scores A otherwise.", {"kind": "score"}),
+        ("1.0 s old, without the last 1 change (of Node a)", {"kind": "nodes", "n_changes": 1, "unseen": (A_NODE,)}),
+        ("On the newest state ours is b by A", {"kind": "cache", "n_changes": 2, "unseen": (A_POD,), "node": "b"}),
+        ("could be a configuration in which A preferred the opposite.", {"weights": (("A", -9, -1),)}),
+        ("Cause not known: neither another weight nor", {}),
+    ],
+)  # fmt: skip
+def test_a_cause_is_a_sentence_and_comes_back_from_its_document(said: str, cause: dict[str, Any]) -> None:
+    made = CauseOfDifference(plugin="A", age_ns=10**9, **cause)
+    assert said in words_of(made, "different")
+    assert cause_of(cause_document(made)) == made
+
+
+def test_what_is_decided_while_judging_is_paused_is_not_judged() -> None:
+    live = LiveIncident(release=DEFAULT)
+
+    def happens(at: int, what: str, made: dict[str, Any]) -> None:
+        live.take({"at": format_time_ns(BEGINS_NS + at * 10**9), "type": what, "object": made})
+
+    pods = [dict(prepare(pod(name))) for name in ("p", "q")]
+    happens(1, "LISTED", dict(prepare(node("a"))))
+    for at, made in enumerate(pods, 2):
+        happens(at, "ADDED", made)
+    happens(5, "MODIFIED", {**pods[0], "spec": {**pods[0]["spec"], "nodeName": "a"}})
+    paused = live.judge(BEGINS_NS + 11 * 10**9, unknown="paused")
+    assert [(one.found.verdict, one.found.reasons) for one in paused] == [("unknown", ("paused",))]
+    happens(12, "MODIFIED", {**pods[1], "spec": {**pods[1]["spec"], "nodeName": "a"}})
+    assert [one.found.verdict for one in live.judge(2**62)] == ["agree"]
