@@ -57,6 +57,8 @@ class DefaultEvictor:
         self._least: int = arguments.get("minReplicas") or 0
         self._age: str = arguments.get("minPodAge") or ""
         self._nodes = self._nodes_to_fit() if arguments.get("nodeFit") else None
+        self._fits: dict[tuple[Pod, int], bool] = {}
+        """Pod, and how often the view changed -> whether it fits on another node."""
         self._mandatory = arguments.get("noEvictionPolicy") == "Mandatory"
         goes_by_others = self._age or self._protections & {"PodsWithPVC", "PodsWithoutPDB"}
         self._looked: dict[Pod, _Looked] = {} if goes_by_others else view.lasting(repr(arguments))
@@ -161,8 +163,12 @@ class DefaultEvictor:
 
     def pre_eviction_filter(self, pod: Pod) -> str:
         """Why it is not evicted although the filter lets it pass; empty if it is."""
-        if self._nodes is not None and not self._view.fits_any(pod, self._nodes):
-            return NO_OTHER_NODE
+        if self._nodes is not None:
+            key = (pod, self._view.n_changes)
+            if key not in self._fits:
+                self._fits[key] = self._view.fits_any(pod, self._nodes)
+            if not self._fits[key]:
+                return NO_OTHER_NODE
         if not self._namespaces.is_everything:
             labels = self._view.namespaces.get(pod.namespace)
             if labels is None or not self._namespaces.matches(labels):

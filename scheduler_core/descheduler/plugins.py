@@ -16,6 +16,7 @@ from scheduler_core.descheduler.evictor import DefaultEvictor, Evictions, Limit
 from scheduler_core.descheduler.go_sort import sort_slice
 from scheduler_core.descheduler.policy import Document
 from scheduler_core.descheduler.view import (
+    AntiAffinityTerm,
     View,
     anti_affinity_terms,
     matches_node,
@@ -29,8 +30,6 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 
 _SECOND_NS: Final = 10**9
-_Term = tuple[str, tuple[str, ...], LabelSelector]
-"""Topology key, namespaces and selector, as of `anti_affinity_terms`."""
 
 
 @dataclass
@@ -310,14 +309,14 @@ def violating_anti_affinity(run: PluginRun) -> None:
     nodes = {node.name: node for node in run.nodes}
     on_node = {name: [pod for pod in run.view.pods_on(name) if run.selects(pod)] for name in nodes}
     opponents = {pod: None for pods in on_node.values() for pod in pods}
-    names: dict[_Term, dict[tuple[str, str], Counter[str]]] = {}
+    names: dict[AntiAffinityTerm, dict[tuple[str, str], Counter[str]]] = {}
     """Of each term that was asked about, place -> names of the opponents there that it keeps off."""
 
     def places(pod: Pod, topology_key: str) -> list[tuple[str, str]]:
         value = nodes[pod.node_name].labels.get(topology_key)
         return [("node", pod.node_name), *([("value", value)] if value is not None else [])]
 
-    def count(term: _Term, pod: Pod, change: int) -> None:
+    def count(term: AntiAffinityTerm, pod: Pod, change: int) -> None:
         for place in places(pod, term[0]):
             names[term].setdefault(place, Counter())[pod.name] += change
 

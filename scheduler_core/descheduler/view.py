@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from scheduler_core.descheduler.go_sort import sort_slice
 from scheduler_core.objects.fields import SelectorError
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.node import Node, Taint, node_from
-from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.pod import BySpec, Pod, pod_from
 from scheduler_core.objects.policy import EvictionBudget
 from scheduler_core.objects.quantity import quantity_from
 from scheduler_core.objects.resources import PODS
@@ -25,6 +25,8 @@ PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 
 T = TypeVar("T")
+AntiAffinityTerm = tuple[str, tuple[str, ...], LabelSelector]
+"""Topology key, namespaces and selector."""
 
 
 class Parsed:
@@ -74,6 +76,7 @@ class View:
     ) -> None:
         self._now_ns = now_ns
         self.goes_by_time = False
+        self.n_changes = 0
         self.after_eviction = after_eviction
         self.nodes: dict[str, Node] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
@@ -146,6 +149,7 @@ class View:
         current = self.pods.get(pod.key)
         if current is None or self.after_eviction == "kept":
             return
+        self.n_changes += 1
         if self.after_eviction == "deleted":
             self._remove(current)
         elif not current.is_terminating:
@@ -245,13 +249,15 @@ def tolerates(pod: Pod, taints: Iterable[Taint], effects: tuple[str, ...] = ()) 
     return all(pod.tolerates(taint) for taint in taints if not effects or taint.effect in effects)
 
 
-def anti_affinity_terms(pod: Pod) -> Iterator[tuple[str, tuple[str, ...], LabelSelector]]:
+def anti_affinity_terms(pod: Pod) -> tuple[AntiAffinityTerm, ...]:
     """Topology key, namespaces and selector of its required terms, as the descheduler reads them.
 
     It knows neither `namespaceSelector` nor `matchLabelKeys`. After a selector that cannot be read come no more.
     """
-    if not pod.has_affinity:
-        return
+    return _terms_by_spec.of(pod) if pod.has_affinity else ()
+
+
+def _terms_of(pod: Pod) -> Iterator[AntiAffinityTerm]:
     rules = ((pod.manifest["spec"].get("affinity") or {}).get("podAntiAffinity")) or {}
     for term in rules.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
         try:
@@ -260,6 +266,9 @@ def anti_affinity_terms(pod: Pod) -> Iterator[tuple[str, tuple[str, ...], LabelS
             return
         namespaces = tuple(term.get("namespaces") or ()) or (pod.namespace,)
         yield term.get("topologyKey", ""), namespaces, selector
+
+
+_terms_by_spec: Final = BySpec(lambda pod: tuple(_terms_of(pod)))
 
 
 def matches_term(pod: Pod, namespaces: tuple[str, ...], selector: LabelSelector) -> bool:
