@@ -160,6 +160,10 @@ class NodesAndPods:
                     fork.put_pod(pod, name)
                 self._heed(pod)
             self._version_of[name] = next(self._version)
+            for (
+                pod
+            ) in pods:  # one that left may have freed a port that another still has: upstream begins anew
+                fork.cache.nodes.take_ports(fork.cache.nodes.row_of[name], pod)
         fork.keep()
         if len(self._next) > _MOST_KEPT:
             self._next = {}

@@ -326,8 +326,22 @@ def test_the_grace_period_of_a_pod_s_spec_says_how_long_its_node_is_used() -> No
 
 
 def test_virtual_nodes_do_not_count_for_the_least_cores_of_a_cluster() -> None:
-    options = {"cores_total": "4:100", "scale_down_unneeded_time": "1s", "seconds": 10}
+    options: dict[str, Any] = {"cores_total": "4:100", "scale_down_unneeded_time": "1s", "seconds": 10}
     gone = looped(of_pool("a", "web"), of_pool("b", "web"), **options)
     assert len(gone.scale_down.deleting) == 1
     kept = looped(of_pool("a", "web"), of_pool("b", "web", type="virtual-kubelet"), **options)
     assert kept.scale_down.unremovable["a"]["reason"] == "MinimalResourceLimitExceeded"
+
+
+def test_a_host_port_is_in_use_as_long_as_one_of_two_pods_that_claim_it_is_there() -> None:
+    ports: dict[str, Any] = {"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+    there, waits, nominated = pod("a", "a", **ports), waiting("b"), waiting("c")
+    for one in (waits, nominated):
+        one["spec"] |= ports
+    nominated["status"]["nominatedNodeName"] = "a"
+    live = LiveCluster([of_pool("a", "web"), there, nominated], {"a": "web"})
+    program = Autoscaler({}, [MachineGroup("web", 0, 9, 1, of_pool("template", "web"))], live)
+    program.run_once(NOW_NS)
+    live.delete("Pod", "shop", "c")
+    live.put(waits)
+    assert program.run_once(NOW_NS + 10**10).target_sizes == {"web": 2}
