@@ -54,8 +54,7 @@ class NodeDeletions:
         self.results: dict[str, str] = {}
         self.events: list[ProgramEvent] = []
         self.went_ns: dict[str, int] = {}
-        self.failed_ns: dict[str, int] = {}
-        """Group -> when a node of it went last, and when one failed to."""
+        """Group -> when a node of it went last."""
 
     @property
     def of_group(self) -> Counter[str]:
@@ -72,14 +71,13 @@ class NodeDeletions:
             "results": self.results,
             "events": self.events,
             "wentNs": self.went_ns,
-            "failedNs": self.failed_ns,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.in_progress = {one["node"]: LeavingNode(**one) for one in state["inProgress"]}
         self.results = dict(state["results"])
         self.events = [ProgramEvent(*event) for event in state["events"]]
-        self.went_ns, self.failed_ns = dict(state["wentNs"]), dict(state["failedNs"])
+        self.went_ns = dict(state["wentNs"])
 
     def _tell(
         self, kind: str, key: str, message: str, type_: str = "Normal", reason: str = "ScaleDown"
@@ -178,6 +176,10 @@ class NodeDeletions:
         moving = rules.pods_to_move(pods, at_ns)
         blocked = moving.blocking is not None
         if blocked or (not one.is_drain and (moving.pods or moving.on_completion)):
+            if not blocked:
+                why = "new pods scheduled" if moving.pods else "active on-completion pods present"
+                told = f'failed to delete empty node: failed to delete empty node "{one.node}", {why}'
+                self._tell("Node", one.node, told, "Warning", "ScaleDownFailed")
             self._abort(one, "NodeDeleteErrorInternal", at_ns)
             return False
         flag = f"daemonset-eviction-for-{'occupied' if one.is_drain else 'empty'}-nodes"
@@ -212,7 +214,6 @@ class NodeDeletions:
 
     def _abort(self, one: LeavingNode, result: str, at_ns: int) -> None:
         self._unmark(one.node, at_ns)
-        self.failed_ns[one.group] = at_ns
         self._end(one, result)
 
     def _unmark(self, name: str, now_ns: int) -> None:

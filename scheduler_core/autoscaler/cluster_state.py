@@ -127,6 +127,8 @@ class ClusterState:
         for node in nodes:
             name = node.name
             group = group_of.get(name, "")
+            if not group:
+                continue  # its provider has no machine for it: upstream counts it as deleted
             if is_ready(node):
                 found[group].ready.append(name)
             elif (node.meta.creation_ns or 0) + self._flags.ns("max-node-startup-time", group) > now_ns:
@@ -134,7 +136,7 @@ class ClusterState:
             else:
                 found[group].unready.append(name)
         self._n_unready = sum(len(one.unready) for one in found.values())
-        self.readiness = {group: one for group, one in found.items() if group}
+        self.readiness = dict(found)
         self.recalculate()
         self._end_requests(now_ns)
         self._find_least()

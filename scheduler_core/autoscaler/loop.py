@@ -267,7 +267,6 @@ class Autoscaler:
             for times, flag in (
                 (self._grew_ns, "scale-down-delay-after-add"),
                 (self.deletions.went_ns, "scale-down-delay-after-delete"),
-                (self.deletions.failed_ns, "scale-down-delay-after-failure"),
             )
         )
 

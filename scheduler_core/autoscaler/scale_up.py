@@ -203,6 +203,13 @@ class Orchestrator:
             self._grow(found)
         if found.error != _TOO_MANY:
             self._tell_remaining(found)
+        if found.choice is not None and found.result == "ScaleUpSuccessful":
+            found.awaiting = [
+                pod
+                for group in self._alike
+                if group.taken_by and found.choice.chosen.group in group.rejected
+                for pod in group.pods
+            ]
         if not found.options:
             found.events += [not_triggered(key, *reasons) for key, reasons in found.remaining.items()]
         return found
@@ -335,12 +342,6 @@ class Orchestrator:
         if refused is not None:
             self._mark_failed(resizes, refused)
             return
-        found.awaiting = [
-            pod
-            for group in self._alike
-            if group.taken_by and best.group in group.rejected
-            for pod in group.pods
-        ]
         if resizes:
             told = f"[{' '.join(map(str, resizes))}]"
             found.events += [

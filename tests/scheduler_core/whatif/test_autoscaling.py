@@ -345,3 +345,40 @@ def test_a_host_port_is_in_use_as_long_as_one_of_two_pods_that_claim_it_is_there
     live.delete("Pod", "shop", "c")
     live.put(waits)
     assert program.run_once(NOW_NS + 10**10).target_sizes == {"web": 2}
+
+
+def test_nodes_of_no_group_do_not_make_a_cluster_unhealthy() -> None:
+    lost = of_pool("a", "web")
+    lost["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    lost["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    for group_of, result in (({"a": "web"}, "ScaleUpNotTried"), ({}, "ScaleUpNotNeeded")):
+        machines = MachineGroup("web", 0, 9, len(group_of), of_pool("template", "web"))
+        live = LiveCluster([lost, waiting("b", "3500m")], group_of)
+        program = Autoscaler({"ok-total-unready-count": 0}, [machines], live)
+        assert program.run_once(NOW_NS).scale_ups[0].result == result
+
+
+def test_pods_that_a_group_which_is_left_out_would_take_wait_for_another_loop() -> None:
+    objects = [waiting("a", "1"), waiting("b", "9")]
+    large = of_pool("large", "large")
+    large["status"] = {**large["status"], "allocatable": {"cpu": "16", "memory": "8Gi", "pods": "9"}}
+    machines = [
+        MachineGroup("web", 0, 9, 0, of_pool("template", "web")),
+        MachineGroup("full", 0, 0, 0, large),
+    ]
+    flags = {"scaleup-simulation-for-skipped-node-groups-enabled": True}
+    [found] = Autoscaler(flags, machines, LiveCluster(objects, {})).run_once(NOW_NS).scale_ups
+    assert [pod.name for pod in found.awaiting] == ["b"]
+
+
+def test_an_empty_node_to_which_pods_came_is_kept_and_tried_again() -> None:
+    live = LiveCluster([of_pool("a", "web")], {"a": "web"})
+    flags = {"scale-down-unneeded-time": "0s", "scale-down-delay-type-local": True}
+    program = Autoscaler(flags, [MachineGroup("web", 0, 9, 1, of_pool("template", "web"))], live)
+    assert program.run_once(NOW_NS).scale_down.deleting
+    live.put(pod("late", "a"))
+    program.advance(NOW_NS + 10**10)
+    live.delete("Pod", "shop", "late")
+    loop = program.run_once(NOW_NS + 2 * 10**10)
+    assert "new pods scheduled" in "".join(event.message for event in loop.events)
+    assert loop.scale_down.deleting
