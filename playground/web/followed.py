@@ -70,12 +70,17 @@ def followed(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     if row is None:
         return render(request, "followed/page.html", context)
     if request.htmx and request.htmx.target == "span":
-        return render(request, "followed/span.html", context | _span(request, cluster, row))
-    context |= _now(request, cluster, row)
+        return render(
+            request,
+            "followed/span.html",
+            context | _span(request, cluster, row, following.pending(cluster, 200)),
+        )
+    waiting = following.pending(cluster)
+    context |= _now(request, cluster, row, waiting)
     if request.htmx and request.htmx.target == "now":
         return render(request, "followed/now.html", context | {"is_part": True})
     now_ns = virtual_now_ns(cluster)
-    context |= _span(request, cluster, row) | {
+    context |= _span(request, cluster, row, waiting) | {
         "present": (format_time_ns(now_ns), format_time_ns(now_ns + SECOND_NS)),
         "terminal": [_in_terminal(one) for one in reversed(context["rows"][:IN_TERMINAL])],
     }
@@ -108,7 +113,9 @@ def pause(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return done(request, f"{said}.", "web:followed", cluster.public_id)
 
 
-def _now(request: HtmxHttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
+def _now(
+    request: HtmxHttpRequest, cluster: Cluster, row: FollowedCluster, waiting: Sequence[following.Pending]
+) -> View:
     state = following.state_of(row)
     verdict, before = request.GET.get("verdict", ""), positive_int(request.GET.get("before"))
     top = positive_int(request.GET.get("top"))
@@ -126,7 +133,6 @@ def _now(request: HtmxHttpRequest, cluster: Cluster, row: FollowedCluster) -> Vi
     minute = time.time_ns() // MINUTE_NS
     shown = {"verdict": verdict, "before": before, "top": page[0].seq if page else None, "said": minute}
     figures = following.figures_of(cluster)
-    waiting = following.pending(cluster)
     now_ns = virtual_now_ns(cluster)
     return {
         "state": state,
@@ -207,7 +213,9 @@ def _is_young(question: Question) -> bool:
     return (timezone.now() - question.created).total_seconds() < FIXES_S
 
 
-def _span(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
+def _span(
+    request: HttpRequest, cluster: Cluster, row: FollowedCluster, waiting: Sequence[following.Pending]
+) -> View:
     """Decisions by time, and the stretch of it that is chosen: all of it, where none is."""
     hours = positive_int(request.GET.get("hours")) or 1
     hours = hours if hours in WINDOWS else 1
@@ -253,7 +261,7 @@ def _span(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
             "parts": parts,
             "from_ms": max(0, begins_ns - cluster.start_ns) // 1_000_000,
             "to_ms": max(0, ends_ns - cluster.start_ns) // 1_000_000,
-            **_choices(cluster),
+            **_choices(cluster, waiting),
             "hours": hours,
             "windows": WINDOWS,
             "first": first,
@@ -280,7 +288,7 @@ def _span(request: HttpRequest, cluster: Cluster, row: FollowedCluster) -> View:
     }
 
 
-def _choices(cluster: Cluster) -> View:
+def _choices(cluster: Cluster, waiting: Sequence[following.Pending]) -> View:
     """What could have been: a node of which kind more, which weights, and whose priority."""
     kinds: dict[str, list[str]] = {}
     for node, pool in pools_of(cluster).items():
@@ -289,7 +297,7 @@ def _choices(cluster: Cluster) -> View:
     return {
         "nodes": alike or [(use.name, use.name) for use in node_uses(cluster)[:20]],
         "weights": loaded_and_problem(cluster.config, cluster.release)[0].plans[0].weights.items(),
-        "waiting": sorted({f"{one.pod[0]}/{one.name}" for one in following.pending(cluster, 200)}),
+        "waiting": sorted({f"{one.pod[0]}/{one.name}" for one in waiting[:200]}),
     }
 
 

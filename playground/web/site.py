@@ -64,7 +64,7 @@ KNOWN: Final = frozenset(
     csrfmiddlewaretoken cycle d days decisions description device download e effect embed f format from go
     group have hours inline is_default kind lane maxheight maxwidth n name namespace next node none note
     on open opens_at ours_decide outcome owner page part plugin pod policy profile program q question redact
-    release request rule said selected selector show sort stands team theme title to top tried unhealthy url
+    release request rule run said selected selector show sort stands team theme title to top tried unhealthy url
     value verdict version view visibility wait weight workload
     """.split()  # noqa: SIM905 (a word a line would hide what it is)
 )

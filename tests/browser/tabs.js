@@ -18,7 +18,8 @@ around => {
   if (!news.length) { main.tabIndex = -1; main.focus(); }
   const outlined = item => item && getComputedStyle(item).outlineStyle !== 'none'
     && parseFloat(getComputedStyle(item).outlineWidth) >= 1;
-  const points = [[.5, .5], [.02, .1], [.98, .9], [.02, .9], [.98, .1], [.5, .1], [.5, .9], [.25, .5], [.75, .5]];
+  const points = [[.5, .5], [.02, .1], [.98, .9], [.02, .9], [.98, .1], [.5, .1], [.5, .9], [.25, .5], [.75, .5],
+    [.01, .5], [.99, .5]];
   window.met = [];
   document.addEventListener('keydown', () => {
     const el = document.activeElement;

@@ -33,6 +33,7 @@ def test_what_is_said_of_routes_is_said_of_routes_there_are():
 
 QUERIES = {
     C: 15,
+    f"{C}followed/": 14,
     f"{C}?node=node-3": 18,
     f"{C}?pick=default/train-2": 16,
     f"{C}?view=table": 13,
