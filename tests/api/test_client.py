@@ -260,6 +260,7 @@ def ended(do: Caller, c: str) -> None:
     assert do("branches_apply", branch.id).edits == 1
     live = do("clusters_create", body=do.model("ClusterCreate", name="live", live=True))
     do("following_begin", live.id, body=do.model("FollowingBegin", source="prod", program="client"))
+    do("following_pause", live.id, body=do.model("FollowingPause", paused=True))
     do("following_stop", live.id)
     do("clusters_reset", c)
     do("clusters_unpark", c)
