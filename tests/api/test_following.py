@@ -22,6 +22,7 @@ from tests.api.test_questions import answer
 from tests.clusters.builders import make_node, make_pod
 from tests.manifests import make_object
 
+pytestmark = pytest.mark.dialect
 AT = "2026-11-20T02:10:{:02d}Z"
 DECISION = {
     "time": AT.format(4), "pod": "default/web", "kind": "bind", "node": "a", "victims": [], "by": "default-scheduler",
