@@ -22,12 +22,12 @@ from playground.clusters.drafts import READ_AT_ONCE_BYTES
 from playground.remote.instance import Instance, part
 from scheduler_core import ENGINE_VERSION
 from scheduler_core.cli.main import main
+from scheduler_core.scenario.gallery import gallery_text
 from tests.api.test_following import AT, DECISION
 from tests.remote.cases import CASES, EDITS, POD, Case, node, pod
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 WAIT_S = 90.0
-LOOPS = Path(__file__).parents[2] / "examples" / "loops"
 
 Call = Callable[..., dict[str, Any]]
 
@@ -165,7 +165,7 @@ def test_the_tools_rest_and_the_command_line_give_one_answer_about_controllers(
             row = instance.get(row["url"])
         return row["answer"]
 
-    programs = yaml.safe_load((LOOPS / "low_node_utilization.yaml").read_text("utf-8"))
+    programs = yaml.safe_load(gallery_text("loops-low-node-utilization"))
     annotations = {f"playground.dev/{name}": json.dumps(one) for name, one in programs["controllers"].items()}
     annotations["playground.dev/cluster-autoscaler"] = json.dumps(
         {"nodeGroups": [{"name": "nodes", "minSize": 2, "maxSize": 3}]}

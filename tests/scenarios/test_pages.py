@@ -395,7 +395,7 @@ def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, wake
     titles = re.findall(r'<h2 id="h-[a-z-]+">([^<]+)</h2>', page)
     assert titles == [
         "Start here", "Scoring", "Spreading", "Preemption", "Queue", "Permit", "Extenders", "Volumes",
-        "Resilience", "Newer releases", "What differs", "At scale",
+        "Resilience", "Loops", "Newer releases", "What differs", "At scale",
     ]  # fmt: skip
     assert page.count("guided path,") == len(gallery_documents())
     assert "At scale" not in words(client.get("/gallery/?q=taint")).split("Teaching scenarios")[-1]

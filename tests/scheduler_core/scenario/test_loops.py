@@ -10,42 +10,46 @@ from time import process_time
 import pytest
 
 from scheduler_core.cli.main import main
-from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario, verify
+from scheduler_core.scenario import Scenario, dump_scenario, load_scenario, run_scenario, verify
+from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.loops import find_loops, lines_of
 
-FILES = Path(__file__).parents[3] / "examples" / "loops"
+OTHERS = Path(__file__).parents[3] / "examples" / "loops"
 HOUR_NS = 3600 * 10**9
 SPREAD, AFFINITY = "RemovePodsViolatingTopologySpreadConstraint", "RemovePodsViolatingNodeAffinity"
 TAINTS = "RemovePodsViolatingNodeTaints"
 A_POD = "a pod of Deployment default"
 CASES = {
-    "consolidation": (
+    "loops-consolidation": (
         f"HighNodeUtilization evicts {A_POD}/web from Node a",
         "descheduler: disable HighNodeUtilization",
     ),
-    "duplicates": (
+    "loops-duplicates": (
         f"RemoveDuplicates evicts {A_POD}/web from Node a",
         "RemoveDuplicates: leave out pods of ReplicaSets",
     ),
-    "high_node_utilization": (
+    "loops-high-node-utilization": (
         f"HighNodeUtilization evicts {A_POD}/small from Node b",
         "NodeResourcesFit: score by MostAllocated",
     ),
-    "low_node_utilization": (
-        f"LowNodeUtilization evicts {A_POD}/large from Node node-0",
+    "loops-low-node-utilization": (
+        f"LowNodeUtilization evicts {A_POD}/large from Node worker-0",
         "LowNodeUtilization: raise targetThresh",
     ),
     "node_name": (f"refuses {A_POD}/web on Node a", "Deployment web: drop nodeName"),
-    "preferred_affinity": (
+    "loops-preferred-affinity": (
         f"{AFFINITY} evicts {A_POD}/web from Node b",
         f"{AFFINITY}: let it enforce required affinity only",
     ),
-    "preferred_spread": (
+    "loops-preferred-spread": (
         f"{SPREAD} evicts {A_POD}/web from Node a",
         f"{SPREAD}: let it enforce hard constraints only",
     ),
-    "soft_taint": (f"{TAINTS} evicts {A_POD}/web from Node a", f"{TAINTS}: let it enforce hard taints only"),
-    "vertical_resize": (
+    "loops-soft-taint": (
+        f"{TAINTS} evicts {A_POD}/web from Node a",
+        f"{TAINTS}: let it enforce hard taints only",
+    ),
+    "loops-vertical-resize": (
         f"resizes {A_POD}/web: cpu=1250m is recommended",
         "vertical pod autoscaler: leave cpu to the Horizontal",
     ),
@@ -54,12 +58,19 @@ CASES = {
 
 
 def test_every_file_is_a_case() -> None:
-    assert {path.stem for path in FILES.glob("*.yaml")} == set(CASES)
+    files = {path.stem for path in OTHERS.glob("*.yaml")}
+    assert {name for name in ORDER if name.startswith("loops-")} | files == set(CASES)
+
+
+def case(name: str) -> Scenario:
+    """A lesson, or a file of an example, before its steps."""
+    text = gallery_text(name) if name in ORDER else (OTHERS / f"{name}.yaml").read_text()
+    return dataclasses.replace(load_scenario(text), steps=(), path=(), expect=())
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_a_case_is_found_with_its_circle_and_its_smallest_cure(name: str) -> None:
-    scenario = load_scenario((FILES / f"{name}.yaml").read_bytes())
+    scenario = case(name)
     search = find_loops(scenario, horizon_ns=2 * HOUR_NS)
     begins, cure = CASES[name]
     assert search.circle is not None and search.circle.round[0].what == begins
@@ -76,7 +87,7 @@ def test_a_case_is_found_with_its_circle_and_its_smallest_cure(name: str) -> Non
 
 def test_a_pod_that_moves_once_is_no_loop() -> None:
     """RemoveDuplicates moves one of two replicas to a node that is as good: the state is that of rest."""
-    scenario = load_scenario((FILES / "duplicates.yaml").read_bytes())
+    scenario = case("loops-duplicates")
     deployment = json.loads(json.dumps(scenario.objects[-1]))
     del deployment["spec"]["template"]["spec"]["affinity"]
     calm = dataclasses.replace(scenario, objects=(*scenario.objects[:-1], deployment))
@@ -87,8 +98,9 @@ def test_a_pod_that_moves_once_is_no_loop() -> None:
 
 def test_the_command_writes_both_proofs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     circle, cure = tmp_path / "circle.yaml", tmp_path / "cure.yaml"
-    place = str(FILES / "duplicates.yaml")
-    assert main(["loops", place, "--circle", str(circle), "--cure", str(cure)]) == 1
+    place = tmp_path / "lesson.yaml"
+    place.write_text(gallery_text("loops-duplicates"))
+    assert main(["loops", str(place), "--circle", str(circle), "--cure", str(cure)]) == 1
     assert "The smallest change that ends it: RemoveDuplicates" in capsys.readouterr().out
     assert main(["replay", str(circle), "--check"]) == 0 and main(["replay", str(cure), "--check"]) == 0
     capsys.readouterr()

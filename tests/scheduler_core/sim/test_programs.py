@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -15,6 +14,7 @@ from scheduler_core import load_scenario, prepare, run_scenario
 from scheduler_core.errors import InvalidObject
 from scheduler_core.releases import OLDEST
 from scheduler_core.scenario import ScenarioError
+from scheduler_core.scenario.gallery import gallery_text
 from scheduler_core.sim.changes import ControllerRun, DeleteObject, EventRecorded, WriteObject
 from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, DESCHEDULER, VERTICAL
 from scheduler_core.sim.options import FaultOptions, SimulationOptions
@@ -245,10 +245,9 @@ def test_the_descheduler_runs_every_so_often_by_a_schedule_or_once(when: Any, at
 
 def test_a_run_until_idle_ends_although_the_descheduler_evicts_for_ever() -> None:
     """Each interval begins as the pod that was evicted last ends: something is under way at all times."""
-    text = (Path(__file__).parents[3] / "examples" / "loops" / "duplicates.yaml").read_text()
-    often = load_scenario(
-        f"{text.replace('interval: 5m', 'interval: 30s')}\nsteps: [{{advance: 11s}}, {{run: idle}}]"
-    )
+    text = gallery_text("loops-duplicates")
+    text = text.replace("interval: 5m", "interval: 30s").partition("\nsteps:")[0]
+    often = load_scenario(f"{text}\nsteps: [{{advance: 11s}}, {{run: idle}}]")
     run = run_scenario(often)
     assert run.stop.startswith("not idle, as autoscalers or the descheduler act again and again")
     assert 30 < len(run.runs) < 100

@@ -11,6 +11,7 @@ import pytest
 from scheduler_core import load_scenario, run_scenario
 from scheduler_core.cli.main import main
 from scheduler_core.errors import InvalidObject
+from scheduler_core.scenario.gallery import gallery_text
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import variants
 from scheduler_core.whatif.answers import answer_question, answer_text
@@ -68,7 +69,7 @@ def test_expanders_are_compared_by_cost_disruptions_and_waiting() -> None:
 
 
 def test_evictions_are_counted_by_who_evicts() -> None:
-    text = (Path(__file__).parents[3] / "examples" / "loops" / "duplicates.yaml").read_text()
+    text = gallery_text("loops-duplicates").partition("\nsteps:")[0]
     simulation = run_scenario(load_scenario(text)).simulation
     given = [
         {"name": "as it is"},
