@@ -22,7 +22,7 @@ from scheduler_core.incident.changes import (
     is_followed,
     key_of,
 )
-from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.objects.fields import mapping, parse_time_ns
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER
 from scheduler_core.sim.pod_index import condition_of
 from scheduler_core.whatif.judge import NO_NODE, PREEMPT, Key, Manifest
@@ -65,7 +65,13 @@ class WatchReading(Reading):
             yield from self.take(line, at_ns)
 
     def take(self, line: Line, at_ns: int) -> Iterator[LoggedChange]:
-        """Changes by one line."""
+        """Changes by one line.
+
+        Raises
+        ------
+        InvalidObject
+            A part of its object is none.
+        """
         what = str(line["type"])
         if what == NOT_KNOWN:
             self.incident.missing[str(line["what"])] = 1
@@ -78,6 +84,8 @@ class WatchReading(Reading):
             return
         if not is_followed(manifest):
             return
+        for part in ("metadata", "spec", "status"):
+            mapping(manifest, part, "")
         key = key_of(manifest)
         if what == LISTED:
             self.first_seen(key, manifest)

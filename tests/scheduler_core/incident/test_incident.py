@@ -330,6 +330,13 @@ def test_of_a_record_the_newest_is_kept_and_is_an_incident_alone(tmp_path: Path)
             small.write(line)
 
 
+@pytest.mark.parametrize("part", ["spec", "status"])
+def test_a_part_that_is_none_is_named(part: str) -> None:
+    line = {"at": "2026-01-01T00:00:00Z", "type": "LISTED", "object": {**prepare(pod("a")), part: "no"}}
+    with pytest.raises(InvalidObject, match=f'{part}: "no" must be an object'):
+        LiveIncident(release=DEFAULT).take(line)
+
+
 def test_names_are_the_same_in_each_run_with_one_key() -> None:
     objects = [prepare(pod("acme")), prepare(node("n0"))]
     first, again, other = Renaming(b"secret"), Renaming(b"secret"), Renaming(b"another")
