@@ -88,13 +88,7 @@ def begin(*, cluster: Cluster, source: str, program: str, redacted: bool) -> Fol
 
 def stop(*, cluster: Cluster) -> FollowedCluster:
     """End the session; its follower is refused and ends. What was seen stays, and another one may go on."""
-    with transaction.atomic():
-        locked(cluster.pk)
-        followed = followed_of(cluster)
-        followed.is_stopped = True
-        followed.save(update_fields=["is_stopped"])
-        Cluster.objects.filter(pk=cluster.pk).update(version=cluster.version + 1)
-    return followed
+    return _set(cluster, "is_stopped", True)
 
 
 def followed_of(cluster: Cluster) -> FollowedCluster:
@@ -111,11 +105,15 @@ def followed_of(cluster: Cluster) -> FollowedCluster:
 
 def pause(*, cluster: Cluster, paused: bool) -> FollowedCluster:
     """Judge no decisions that are taken from now on, or judge again; objects are followed all the while."""
+    return _set(cluster, "is_paused", paused)
+
+
+def _set(cluster: Cluster, field: str, value: bool) -> FollowedCluster:
     with transaction.atomic():
         locked(cluster.pk)
         followed = followed_of(cluster)
-        followed.is_paused = paused
-        followed.save(update_fields=["is_paused"])
+        setattr(followed, field, value)
+        followed.save(update_fields=[field])
         Cluster.objects.filter(pk=cluster.pk).update(version=cluster.version + 1)
     return followed
 
