@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,3 +37,11 @@ def git(root: Path, *words: str) -> str:
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+def one_in(n: int, rows: Iterable[Any], *paths: str, name: Callable[[Any], str] = str) -> list[Any]:
+    """Rows for `parametrize`, of which every n-th is run always, the others where one of `paths` has changed."""
+    nightly = [pytest.mark.nightly(*paths)]
+    return [
+        pytest.param(row, id=name(row), marks=nightly if place % n else ()) for place, row in enumerate(rows)
+    ]

@@ -15,7 +15,7 @@ from tests import quick, scenario_processes, servers
 
 # The suite tries the same examples every time, so that it fails for the change at hand and for nothing else;
 # `--hypothesis-profile=search` looks for new ones. A busy machine is no reason to fail, hence no deadlines.
-hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=30)
 hypothesis.settings.register_profile("search", derandomize=False, deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("suite")
 

@@ -118,9 +118,10 @@ def named(body: Any, theirs: dict[str, str]) -> Any:
 def requests(theirs: dict[str, str]) -> Iterator[tuple[str, str, str, bytes, str]]:
     """(route, method, path with ``CLUSTER`` in it, body, media type) of all that the HTTP surfaces have.
 
-    Each operation with its example's body, then each route with the methods it has and an empty object.
+    Each operation with its example's body, then what other methods the routes have with an empty object.
     """
     names = theirs | {"cluster_id": "CLUSTER"}
+    asked_already = set()
     for route, item in document()["paths"].items():
         pattern = route.lstrip("/").replace("{", "<").replace("}", ">")
         path = path_of(pattern, names)
@@ -131,9 +132,12 @@ def requests(theirs: dict[str, str]) -> Iterator[tuple[str, str, str, bytes, str
                     value = named(example["value"], theirs)
                     text = value if isinstance(value, str) else json.dumps(value)
                     yield pattern, method, path, text.encode(), media
+                    asked_already.add((method, path.rstrip("/")))
     for pattern in SURFACES:
+        path = path_of(pattern, names)
         for method in METHODS_OF[pattern]:
-            yield pattern, method, path_of(pattern, names), b"{}", "application/json"
+            if (method, path.rstrip("/")) not in asked_already:
+                yield pattern, method, path, b"{}", "application/json"
 
 
 def sent(client: Client, method: str, path: str, body: bytes, media: str) -> Any:

@@ -41,12 +41,17 @@ NOT_CONTENT: Final = frozenset(("Tally", "LanePulse", "Job", "Turn"))
 def methods(
     patterns: list[URLPattern | URLResolver], prefix: str = ""
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Every route with the methods that its view has; a function is given all."""
+    """Every route with the methods that its view has; a function is given all.
+
+    Of two that differ by a slash at their end, and have the same view, the first.
+    """
+    seen = set()
     for pattern in patterns:
         here = prefix + str(pattern.pattern).lstrip("^")
         if isinstance(pattern, URLResolver):
             yield from methods(pattern.url_patterns, here)
-        else:
+        elif (pattern.callback, here.rstrip("/")) not in seen:
+            seen.add((pattern.callback, here.rstrip("/")))
             view = getattr(pattern.callback, "cls", None)
             yield here, [name for name in METHODS if view is None or hasattr(view, name.lower())]
 

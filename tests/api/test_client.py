@@ -34,11 +34,39 @@ pytestmark = [
 ]
 
 
+by_night = pytest.mark.nightly("playground/api/")
+
+
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder the client was generated in."""
-    folder = tmp_path_factory.mktemp("client")
-    (folder / "openapi.json").write_text(json.dumps(document()))
+    """The folder the whole client was generated in."""
+    return generate(tmp_path_factory.mktemp("client"), document())
+
+
+def only(operations: set[str]) -> dict[str, Any]:
+    """The document with some of its operations, and the components that these name."""
+    whole: dict[str, Any] = json.loads(json.dumps(document()))
+    paths = {
+        path: {method: one for method, one in item.items() if one["operationId"] in operations}
+        for path, item in whole["paths"].items()
+    }
+    named, found = set(), components_in(paths)
+    while found:
+        named |= found
+        found = set().union(*(components_in(whole["components"][kind][name]) for kind, name in found)) - named
+    components = {
+        kind: {name: one for name, one in every.items() if kind == "securitySchemes" or (kind, name) in named}
+        for kind, every in whole["components"].items()
+    }
+    return {**whole, "paths": {path: item for path, item in paths.items() if item}, "components": components}
+
+
+def components_in(value: Any) -> set[tuple[str, str]]:
+    return set(re.findall(r'"#/components/(\w+)/([\w.-]+)"', json.dumps(value)))
+
+
+def generate(folder: Path, document: dict[str, Any]) -> Path:
+    (folder / "openapi.json").write_text(json.dumps(document))
     config = ROOT / "playground" / "api" / "client.yaml"
     made = subprocess.run(
         [sys.executable, "-m", "openapi_python_client", "generate", "--path", str(folder / "openapi.json"),
@@ -51,12 +79,6 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.stdout
     )
     return folder
-
-
-@pytest.fixture
-def here(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.syspath_prepend(str(generated))
-    return generated
 
 
 class Caller:
@@ -101,8 +123,11 @@ class Caller:
 
 
 @pytest.fixture
-def do(here: Path, asgi_server: str, wakes: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
+def do(
+    generated: Path, asgi_server: str, wakes: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Caller]:
     """The client; work that is done in many pieces is written down like any other."""
+    monkeypatch.syspath_prepend(str(generated))
     # The production-sized scenario takes minutes to make.
     monkeypatch.setattr(
         "playground.scenarios.services.gallery.share_lookalike",
@@ -113,6 +138,7 @@ def do(here: Path, asgi_server: str, wakes: list[Any], monkeypatch: pytest.Monke
     caller.close()
 
 
+@by_night
 def test_the_generated_client_does_every_action_of_the_pages(do: Caller, work: Callable[[], None]) -> None:
     c = scheduled(do, work)
     asked(do, work, c)
@@ -347,6 +373,7 @@ def refused_without_a_login(do: Caller) -> None:
     do("people_set_active", 1, body=do.model("Active", active=False), status=404)
 
 
+@by_night
 def test_every_operation_is_in_the_client(generated: Path) -> None:
     for item in document()["paths"].values():
         for operation in item.values():
@@ -355,15 +382,16 @@ def test_every_operation_is_in_the_client(generated: Path) -> None:
 
 
 def test_the_example_of_the_readme_waits_for_its_run_and_prints_the_true_number(
-    here: Path, asgi_server: str, work: Callable[[], None]
+    tmp_path: Path, asgi_server: str, work: Callable[[], None]
 ) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     (example,) = [block for block in blocks if PACKAGE in block]
     program = example.replace("http://127.0.0.1:8000", asgi_server)
     assert program != example
+    generate(tmp_path, only(set(re.findall(r"\w+", program))))
     command = [sys.executable, "-W", "error", "-c", program]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
     ) as ran:
         while True:
             try:

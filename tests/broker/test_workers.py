@@ -102,7 +102,10 @@ def test_of_two_workers_one_takes_a_message_and_a_new_one_goes_on_after_a_kill(w
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param("redis", marks=pytest.mark.redis), pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)],
+    [
+        pytest.param("redis", marks=pytest.mark.redis),
+        pytest.param("rabbitmq", marks=[pytest.mark.rabbitmq, pytest.mark.nightly("playground/broker.py")]),
+    ],
 )
 def test_the_same_tasks_run_on_the_brokers_of_a_team(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -165,7 +165,7 @@ def dumps(draw: st.DrawFn) -> list[Object]:
     return found
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(dump=dumps())
 def test_random_dumps_lose_nothing_end_nothing_and_are_what_the_preview_says(dump: list[Object]) -> None:
     pods = [item for item in dump if item["kind"] == "Pod"]

@@ -187,7 +187,7 @@ def _is_named(manifest: Manifest) -> bool:
     return isinstance(meta, dict) and isinstance(meta.get("name"), str) and meta["name"] != ""
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=16, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(manifest=broken().filter(_is_named))
 def test_any_object_has_one_verdict_and_one_sentence_at_every_door(
     site: Site, command_line: CommandLine, manifest: Manifest

@@ -331,7 +331,7 @@ TYPES = st.sampled_from(
 
 
 @pytest.mark.django_db
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(types=st.lists(TYPES, min_size=1, max_size=4), shape=st.sampled_from(["documents", "list"]))
 def test_any_types_have_one_verdict_in_the_same_words_at_every_door(
     types: list[tuple[str, str]], shape: str
@@ -468,7 +468,7 @@ def mangled(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.django_db
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=16, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=mangled())
 def test_any_text_has_one_verdict_in_the_same_words_at_every_door(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client

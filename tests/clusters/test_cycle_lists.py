@@ -125,6 +125,7 @@ def test_a_page_beyond_the_last_is_the_last():
     assert [cycle.number for cycle in found.rows] == [*range(20, 0, -1)]
 
 
+@pytest.mark.nightly("playground/clusters/history/", "playground/clusters/models.py")
 def test_sixty_thousand_cycles_are_found_and_sorted_below_a_tenth_of_a_second(django_assert_max_num_queries):
     cluster = with_cycles(60_000)
     searches = [CycleSearch(sort=f"-{sort}") for sort in SORTS]

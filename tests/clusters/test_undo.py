@@ -60,6 +60,7 @@ from playground.clusters.objects.write import (
 )
 from playground.engine.batch import Budget
 from playground.scenarios.services.forking import make_text
+from tests.changes import one_in
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, work
 from tests.manifests import budget, make_object, scheduler_config
 from tests.tables import table
@@ -270,7 +271,7 @@ def test_every_service_that_changes_a_cluster_is_tried_here() -> None:
     "with_run",
     [pytest.param(False, id="at once"), pytest.param(True, id="after a run", marks=pytest.mark.any_database)],
 )
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", one_in(3, CHANGES, "playground/clusters/"))
 def test_the_cluster_is_as_it_was_whatever_was_done(name: str, with_run: bool) -> None:
     cluster = a_cluster()
     before, text = picture(cluster), make_text(cluster=cluster).text

@@ -37,6 +37,7 @@ from scheduler_core.objects.reading import Posted
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.redact import redact
 from scheduler_core.schema.tables import Field, types
+from tests.changes import one_in
 from tests.clusters.builders import make_cluster, make_pod
 from tests.manifests import make_object
 from tests.tables import table
@@ -138,32 +139,11 @@ def list_cases(kind: Kind) -> Iterator[tuple[str, dict[str, Any]]]:
         yield ".".join(path), document
 
 
-nightly = pytest.mark.nightly(
-    "playground/clusters/objects/",
-    "scheduler_core/objects/",
-    "scheduler_core/schema/",
-    "scheduler_core/validation/",
-)
-TEMPLATES = (
-    "CronJob",
-    "DaemonSet",
-    "Job",
-    "PodTemplate",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-)
-"""Kinds whose pods are checked as those of a Deployment."""
+ADMISSION = ("playground/clusters/objects/", "scheduler_core/objects/", "scheduler_core/validation/")
+KINDS = sorted((kind for kind in kinds.KINDS if kind.type), key=lambda kind: kind.kind != "Pod")
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(kind, id=kind.kind, marks=[nightly] if kind.kind in TEMPLATES else [])
-        for kind in kinds.KINDS
-        if kind.type
-    ],
-)
+@pytest.mark.parametrize("kind", one_in(8, KINDS, *ADMISSION, name=lambda kind: kind.kind))
 def test_each_list_of_each_kind_is_validated_in_time_that_grows_with_it_alone(kind: Kind) -> None:
     slow = {}
     for name, document in list_cases(kind):
@@ -392,7 +372,9 @@ def quantity(text: str) -> None:
         parse_quantity(text)
 
 
-@pytest.mark.parametrize("name", [*READERS, *SCHEMAS])
+@pytest.mark.parametrize(
+    "name", one_in(4, [*READERS, *SCHEMAS], *ADMISSION, "playground/kube_api/", "scheduler_core/expressions/")
+)
 def test_what_a_client_sends_is_read_in_two_seconds_whatever_its_shape(name: str) -> None:
     # What is sent is there before it is read.
     items(), keyed()

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,13 @@ CHAPTERS = sorted(DOCS.glob("*.md"))
 IN_THE_TEXT = "http://127.0.0.1:8000"
 NOT_RUN = {"README": 1, "import": 1, "team": 1, "drive": 2}
 """Chapter -> blocks that are not run, each with its reason beside it."""
+OF: dict[str, tuple[str, ...]] = {
+    "drive": ("playground/kube_api/", "scheduler_core/sim/"),
+    "follow": ("playground/remote/", "scheduler_core/incident/"),
+    "plan": ("scheduler_core/whatif/",),
+    "scenarios": ("playground/scenarios/", "scheduler_core/scenario/"),
+}
+"""Chapters that take long -> what they are about: run where it, or the chapter, has changed, and by night."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,14 @@ def script(chapter: Path, folder: Path) -> tuple[str, dict[int, list[str]]]:
     return "\n".join(lines), expected
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def by_night(chapter: Path) -> Any:
+    own = (f"docs/{chapter.name}", "scheduler_core/cli/", *OF.get(chapter.stem, ()))
+    return pytest.param(
+        chapter, id=chapter.stem, marks=[pytest.mark.nightly(*own)] if chapter.stem in OF else []
+    )
+
+
+@pytest.mark.parametrize("chapter", [by_night(chapter) for chapter in CHAPTERS])
 def test_every_command_and_snippet_of_a_chapter_does_what_it_says(
     chapter: Path, address: str, tmp_path: Path
 ) -> None:

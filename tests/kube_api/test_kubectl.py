@@ -401,6 +401,7 @@ def test_every_kind_is_read_described_and_explained_on_the_demo_and_freshly_appl
         assert re.search(rf"KIND: +{kind.kind}$", explained, re.M), kind.kind
 
 
+@pytest.mark.nightly("playground/kube_api/")
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("program", programs(), ids=lambda program: Path(program).name)
 def test_an_object_of_any_kind_that_is_applied_again_is_unchanged(

@@ -61,7 +61,10 @@ def gone(pids: list[int]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop_signal", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "stop_signal",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly("playground/play/"))],
+)
 def test_play_serves_says_where_and_stops_cleanly_also_while_a_live_page_is_open(
     playground: Playground, stop_signal: int
 ) -> None:

@@ -110,6 +110,7 @@ def stopped(*pids: int) -> Iterator[None]:
                 os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.nightly("playground/play/", "playground/broker.py", "playground/clusters/trouble.py")
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(not _may_mount(), reason="a small disk is a mount, which this machine does not allow")

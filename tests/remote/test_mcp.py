@@ -24,6 +24,7 @@ from scheduler_core import ENGINE_VERSION
 from scheduler_core.cli.main import main
 from scheduler_core.scenario.gallery import gallery_text
 from tests.api.test_following import AT, DECISION
+from tests.changes import one_in
 from tests.remote.cases import CASES, EDITS, POD, Case, node, pod
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -95,7 +96,9 @@ def test_the_cases_have_different_causes() -> None:
     assert len({case.name for case in CASES}) == 20 and set(EDITS) < {case.name for case in CASES}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", one_in(5, CASES, "playground/remote/", "scheduler_core/whatif/", name=lambda case: case.name)
+)
 def test_a_pending_pod_is_explained_and_the_change_that_places_it_is_tried(call: Call, case: Case) -> None:
     made = call("create_cluster", yaml=case.objects, name=case.name)
     cluster = made["cluster"]

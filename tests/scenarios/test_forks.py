@@ -15,6 +15,7 @@ from playground.scenarios.services.moments import branch
 from playground.scenarios.services.shares import share
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
+from tests.changes import one_in
 from tests.scenarios.documents import node, pod, small_text
 from tests.tables import table
 
@@ -53,7 +54,9 @@ def walked(cluster: Cluster, work) -> Cluster:
 
 
 @pytest.mark.any_database
-@pytest.mark.parametrize("name", ORDER)
+@pytest.mark.parametrize(
+    "name", one_in(4, ORDER, "playground/scenarios/", "playground/engine/", "scheduler_core/sim/")
+)
 def test_a_teaching_scenario_decides_in_a_cluster_what_it_decides_by_itself(
     name, own_site, unrecorded, wakes, work
 ):

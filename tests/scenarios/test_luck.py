@@ -137,7 +137,6 @@ def test_the_luck_of_a_cluster_marks_its_decisions_too(client, work):
     assert "a draw among 2 nodes with the same score" in words(client.get(f"/c/{cluster.public_id}/luck/"))
 
 
-@pytest.mark.dialect
 def test_four_ways_are_run_by_a_worker_and_shown_side_by_side(client, work):
     cache.clear()
     here = "/gallery/gpu/four-ways/"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario, with_decisions
+from tests.changes import one_in
 from tests.manifests import scenario
 from tests.scheduler_core.whatif.clusters import node, pod
 from tests.tables import table
@@ -78,7 +79,7 @@ def test_the_fixture_schedules_files_and_manifests(tmp_path: Path) -> None:
     assert "2 passed" in said
 
 
-@pytest.mark.parametrize("release", ["1.34", "1.36"])
+@pytest.mark.parametrize("release", one_in(2, ["1.36", "1.34"], "scheduler_core/testing/"))
 def test_a_release_is_chosen_for_all_files(tmp_path: Path, release: str) -> None:
     (tmp_path / "one.scenario.json").write_text(json.dumps(_scenario({"pod": "web", "node": "a"})))
     status, said = _pytest(tmp_path, "--scheduling-release", release)

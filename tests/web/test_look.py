@@ -133,7 +133,13 @@ def test_nodes_on_which_pods_land_are_marked_and_new_ones_come_last() -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("n_nodes", "n_pods", "ms", "kilobytes"), [(200, 3000, 200, 150), (5000, 5400, 300, 400)]
+    ("n_nodes", "n_pods", "ms", "kilobytes"),
+    [
+        (200, 3000, 200, 150),
+        pytest.param(
+            5000, 5400, 300, 400, marks=pytest.mark.nightly("playground/web/board/", "templates/board")
+        ),
+    ],
 )
 def test_the_first_paint_of_a_large_board_takes_no_longer_and_weighs_no_more(
     client: Client, wakes: Any, n_nodes: int, n_pods: int, ms: int, kilobytes: int

@@ -62,7 +62,7 @@ def contents(cache: Cache) -> dict[str, Any]:
 
 
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool, labels_first: bool) -> None:
     rng = random.Random(seed)
     original = RandomCluster(seed).cache
@@ -100,7 +100,7 @@ def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool, label
 
 
 @given(st.integers(0, 2**32), st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_copy_is_the_same_and_changes_by_itself(seed: int, data: st.DataObject) -> None:
     original = RandomCluster(seed).cache
     pods = original.pods_in_order()

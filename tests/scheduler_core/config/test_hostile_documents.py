@@ -65,7 +65,7 @@ def mutants(draw: st.DrawFn, *originals: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(mutants(CONFIGURATION, OLD), st.sampled_from([*REMOVED_IN, API_VERSION]))
 def test_a_mutated_document_of_any_version_is_converted_once(document: dict[str, Any], version: str) -> None:
     catalog = REGISTRY.catalog
@@ -77,7 +77,7 @@ def test_a_mutated_document_of_any_version_is_converted_once(document: dict[str,
     assert again.changes == ()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=160, deadline=None)
 @given(mutants(CONFIGURATION, POLICY, OLD))
 def test_a_mutated_document_loads_or_names_its_fields(document: dict[str, Any]) -> None:
     outcomes = []

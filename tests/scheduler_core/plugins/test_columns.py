@@ -49,7 +49,7 @@ SEEDS = st.integers(0, 2**32)
 
 @KINDS
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_what_is_kept_between_cycles_is_what_a_fresh_scheduler_finds(
     kind: Callable[[int], RandomCluster], seed: int
 ) -> None:
@@ -84,7 +84,7 @@ def said_of_worlds(attempt: Attempt, world: AttemptWorlds, plugin: Any) -> list[
 
 @KINDS
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_worlds_in_lock_step_are_clusters_in_which_one_node_is_another(
     kind: Callable[[int], RandomCluster], seed: int
 ) -> None:

@@ -49,7 +49,7 @@ def change(full: FullCluster, random: Random) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_kept_tries_and_verdicts_equal_fresh_ones_whatever_happens_between_cycles(seed: int) -> None:
     full = FullCluster(seed, pod_affinity=False)
     random = full.random

@@ -23,7 +23,7 @@ def pod(number: int, priority: int) -> Pod:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_columns_hold_exactly_the_pods_nominated_to_a_known_node(seed: int) -> None:
     random = Random(seed)
     cache, nominator = Cache(), Nominator()

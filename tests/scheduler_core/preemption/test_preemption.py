@@ -17,7 +17,7 @@ from tests.scheduler_core.preemption.clusters import FullCluster, set_choices
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
 SEEDS = st.integers(0, 2**32)
-FEW_EXAMPLES = settings(max_examples=75)
+FEW_EXAMPLES = settings(max_examples=40)
 
 
 @given(SEEDS)

@@ -159,7 +159,7 @@ def broken_documents(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(broken_documents())
 def test_a_broken_scenario_runs_or_is_refused_in_words(document: dict[str, Any]) -> None:
     try:

@@ -78,7 +78,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 )
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(EVENTS, st.integers(0, 2), st.integers(-5, 400)), max_size=25))
 def test_no_order_of_events_makes_the_scheduler_raise(events: list[tuple[Event, int, int]]) -> None:
     clock = Clock(START_NS)

@@ -374,7 +374,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, faulty=st.booleans())
 def test_a_checkpoint_changes_nothing_of_what_they_do(steps: list[Any], faulty: bool) -> None:
     """A simulation goes on; its twin is written down and read before each step, another goes in pieces of 7 s.

@@ -537,7 +537,7 @@ by_night = pytest.mark.nightly(
     "scheduler_core/plugins/",
     "scheduler_core/framework/",
 )
-SimulationMachine.TestCase.settings = examples(150)
+SimulationMachine.TestCase.settings = examples(60)
 MachineAtZero.TestCase.settings = examples(75)
 MachineAtInfinity.TestCase.settings = examples(100)
 TestWhateverHappens = SimulationMachine.TestCase

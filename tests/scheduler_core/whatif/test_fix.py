@@ -226,7 +226,7 @@ _BY_PLACE = {
 }  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_the_edits_found_are_all_that_brute_force_finds(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
@@ -254,7 +254,7 @@ def test_the_edits_found_are_all_that_brute_force_finds(seed: int) -> None:
     }
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_what_is_told_holds_when_it_is_done(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
@@ -410,7 +410,7 @@ def test_pods_that_make_room_are_followed_to_where_they_land_and_who_brings_them
     assert back["node"] == "small"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_what_harms_others_comes_last_and_is_no_headline(seed: int) -> None:
     fixes = draw_cluster(Random(seed)).fixes(SearchLimits())

@@ -76,7 +76,7 @@ made_pods = st.lists(
 
 
 @given(made_pods, st.integers(0, 3))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_a_backlog_plan_is_never_worse_than_the_optimum_by_more_than_its_gap(
     pods: list[Made], halves: int
 ) -> None:
@@ -132,7 +132,7 @@ made_nodes = st.lists(st.tuples(st.integers(4, 10), st.sampled_from(["", "ssd"])
 
 
 @given(made_nodes, made_pods, st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_fewer_nodes_save_no_less_than_the_optimum_but_the_gap(
     nodes: list[tuple[int, str]], pods: list[Made], draw: Any
 ) -> None:

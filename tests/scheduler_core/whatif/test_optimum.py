@@ -153,7 +153,7 @@ class Judge:
                 yield node_of
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(clusters())
 def test_it_is_the_best_of_all_placements(cluster: tuple[list[Manifest], list[Manifest]]) -> None:
     assert set(RULES.plugins) == EVALUATED

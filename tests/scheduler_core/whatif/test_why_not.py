@@ -100,7 +100,7 @@ def test_an_unknown_node_is_an_error() -> None:
         ask(Cluster([node("n0")], [], pod("pending", priority=0)), "n9")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_the_verdict_is_the_cycles_own(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
@@ -153,7 +153,7 @@ def test_the_hull_has_the_winners_of_every_weight(lines: list[tuple[int, int]]) 
             )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_whole_weights_on_either_side_run_again_have_the_winners_told(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
@@ -187,7 +187,7 @@ def test_a_cycle_with_one_feasible_node_has_no_weights() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_which_nodes_take_a_pod_is_what_its_cycle_finds(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
     pending = cluster.pending_pod()
