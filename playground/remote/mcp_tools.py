@@ -219,7 +219,7 @@ class Tools:
         path = f"clusters/{part(cluster)}/"
         now = await self._ask("GET", f"{path}controllers/")
         kept = await self._ask("GET", f"{path}controllers/runs/", query={"limit": str(SHOWN)})
-        found: dict[str, Any] = {"loop": None, "cures": [], "tried": []}
+        found: dict[str, Any] = {"loop": None, "failure": None, "cures": [], "tried": []}
         if loops:
             row = await self._awaited(await self._ask("POST", f"{path}loops/"))
             if row["state"] != "done":
@@ -241,6 +241,7 @@ class Tools:
             "pods": [f"{_first(names)}: {text}" for text, names in pods.items()][:SHOWN],
             "runs": runs[:SHOWN],
             "loop": found["loop"],
+            "failure": found["failure"],
             "cures": [cure["sentence"] for cure in found["cures"]],
             "tried": [f"{one['sentence']}: {one['why']}" for one in found["tried"]],
             "page": self._instance.page(f"/c/{cluster}/controllers/"),

@@ -165,7 +165,8 @@ def _search(question: Question | None) -> View | None:
         for rank, cure in enumerate(found["cures"], 1)
     ]
     return {
-        "loop": found["loop"],
+        "found": found["loop"] or found["failure"],
+        "failure": found["failure"],
         "cures": cures,
         "tried": found["tried"],
         "within": duration(int(found["horizonSeconds"] * 1e9)),

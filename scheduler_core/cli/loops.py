@@ -1,6 +1,6 @@
-"""`loops`: whether controllers of a scenario or a dump go round in circles, and the smallest change that ends it.
+"""`loops`: whether controllers of a scenario or a dump go round in circles, or objects get less than they ask for.
 
-The exit status is 0 when no loop is found, 1 when one is, 2 when the file cannot be used.
+The exit status is 0 when nothing is found, 1 when a loop or a failure is, 2 when the file cannot be used.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     scenario, _ = read_cluster(options.file, options.release)
     search = find_loops(scenario, horizon_ns=options.within, n_seeds=options.seeds, all_cures=options.all)
-    for place, found in ((options.circle, search.circle), (options.cure, next(iter(search.cures), None))):
+    cure = search.cures[0].scenario if search.cures else None
+    for place, found in ((options.circle, search.proof), (options.cure, cure)):
         if place and found is not None:
-            text = dump_scenario(found.scenario)
+            text = dump_scenario(found)
             if place == "-":
                 sys.stdout.write(text)
             else:
                 Path(place).write_text(text, "utf-8")
     if "-" not in (options.circle, options.cure):
         reports.show(options, document_of(search), lines_of(search), indent=1)
-    return NONE if search.circle is None else FOUND
+    return NONE if search.wrong is None else FOUND

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 from scheduler_core.errors import InvalidObject
 from scheduler_core.fork import Fork
 from scheduler_core.objects.duration import format_duration
-from scheduler_core.scenario.transport import ScenarioTransport
 from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
 from scheduler_core.whatif import take_away
 from scheduler_core.whatif.headroom import headroom
@@ -32,7 +31,7 @@ _KINDS = dict(zip(FITTING, ("Deployment", "StatefulSet", "Pod"), strict=True))
 
 def survives(run: ScenarioRun, wanted: Survival, path: str) -> Finding:
     """Whether each loss leaves no more pods without a node than allowed."""
-    fork = Fork(run.simulation.scheduler, transport=ScenarioTransport(run.scenario), seed=0)
+    fork = Fork(run.simulation.scheduler, transport=run.scenario.transport(), seed=0)
     labels = [(ZONE, "zone")] if wanted.any_zone else []
     labels += [(wanted.any_of, wanted.any_of)] if wanted.any_of else []
     losses: list[tuple[str, list[take_away.TakenAway]]] = []
@@ -98,7 +97,7 @@ def fits(run: ScenarioRun, wanted: Fitting, path: str) -> Finding:
     if template.scheduler_name not in run.simulation.scheduler.profiles:
         said = f"waits for the scheduler {template.scheduler_name}, which is not here"
         return Finding(path, False, f"{kind} {key} {said}.")
-    fork = Fork(run.simulation.scheduler, transport=ScenarioTransport(run.scenario), seed=0)
+    fork = Fork(run.simulation.scheduler, transport=run.scenario.transport(), seed=0)
     found = headroom(fork, template, max_copies=wanted.at_least)
     if found.replicas >= wanted.at_least:
         return Finding(path, True, f"{wanted.at_least} more of {kind} {key} fit")
@@ -118,7 +117,7 @@ def drains(run: ScenarioRun, wanted: Draining, path: str) -> Finding:
     ScenarioError
         A node is not there.
     """
-    fork = Fork(run.simulation.scheduler, transport=ScenarioTransport(run.scenario), seed=0)
+    fork = Fork(run.simulation.scheduler, transport=run.scenario.transport(), seed=0)
     try:
         answer = take_away.taken_away(fork, take_away.DRAIN, wanted.nodes)
     except take_away.UnknownNodes as error:
@@ -135,7 +134,7 @@ def drains(run: ScenarioRun, wanted: Draining, path: str) -> Finding:
     if wanted.within_ns is None:
         return Finding(path, True, f"{named} can be drained: {taken_away_verdict(answer)}")
     done = take_away.drain_in_time(
-        run.simulation, wanted.nodes, wanted.within_ns, transport=ScenarioTransport(run.scenario)
+        run.simulation, wanted.nodes, wanted.within_ns, transport=run.scenario.transport()
     )
     limit = format_duration(wanted.within_ns)
     if not done.left and len(done.waiting) <= wanted.max_pending:

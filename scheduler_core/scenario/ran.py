@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from scheduler_core.queue.moves import QueueMove
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.scenario import record
 from scheduler_core.scenario.types import Manifest, Scenario
-from scheduler_core.sim.changes import ControllerRun, ObjectDeleted, ObjectWritten
+from scheduler_core.sim.changes import ControllerRun, ObjectDeleted, ObjectWritten, Outcome
 from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.sim.timeline import PodSeen, Timeline, pod_seen, timeline_of
@@ -213,6 +213,14 @@ class Others:
         yield from judged(self._start, self._happened, asked, seed=seed)
 
 
+class RunPart(NamedTuple):
+    """Part of a run."""
+
+    cycles: list[CycleTrace]
+    outcomes: list[Outcome]
+    runs: list[ControllerRun]
+
+
 @dataclass(slots=True)
 class ScenarioRun:
     """What came of a run.
@@ -377,10 +385,11 @@ class ScenarioRun:
 
     # ---- collecting
 
-    def collect(self) -> None:
-        """Take over what happened since the last call."""
+    def collect(self) -> RunPart:
+        """Take over what happened since the last call, and give it."""
         simulation = self.simulation
-        for trace in simulation.drain_cycles():
+        happened = RunPart(simulation.drain_cycles(), simulation.drain_outcomes(), simulation.drain_runs())
+        for trace in happened.cycles:
             place = self._place_of.get(trace.number)
             if place is None:
                 self._place_of[trace.number] = len(self.cycles)
@@ -392,7 +401,7 @@ class ScenarioRun:
                     ]
             else:
                 self.cycles[place] = trace
-        for outcome in simulation.drain_outcomes():
+        for outcome in happened.outcomes:
             if isinstance(outcome, ObjectWritten) and outcome.manifest.get("kind") == "Pod":
                 if self.timed:
                     cycle, reason = outcome.cycle, outcome.reason
@@ -413,10 +422,11 @@ class ScenarioRun:
                 self._seen_pods.setdefault(key, {})
                 if self.timed:
                     self._written.append(PodSeen(outcome.at_ns, key, None, reason=outcome.reason))
-        self.runs += simulation.drain_runs()
+        self.runs += happened.runs
         moves = simulation.drain_moves()
         if self.timed:
             self._moves += moves
+        return happened
 
     def saw_pod(self, manifest: Manifest) -> None:
         """A pod came from outside."""

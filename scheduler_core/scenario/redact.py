@@ -113,7 +113,7 @@ VERBS: dict[str, str] = _TABLE["verbs"]
 
 _LEFT_OUT: Final = object()
 _WORD: Final = re.compile(r"[\w./-]*[\w/-]")
-_OF_A_LOAD: Final = frozenset(("from", "every", "each", "cpu", "memory"))
+_OF_A_LOAD: Final = frozenset(("from", "every", "each", "cpu", "memory", "for"))
 _VERSION: Final = re.compile(r"v?\d+(\.\d+){1,3}")
 _CEL_WORD: Final = re.compile(r"//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[A-Za-z_]\w*", re.ASCII)
 _IN_MESSAGES: Final = ("value", "label", "Namespace", "Node", "Pod", "reason", "resource")
@@ -313,10 +313,10 @@ class _Redactor:
         return result
 
     def names_nothing(self, value: Any) -> bool:
-        """Whether an annotation is plain, or the load of a workload in lines: ``0s cpu=200m``, ``every 10m``."""
+        """Whether an annotation is plain, or a load such as ``0s cpu=200m; every 10m``."""
         if not isinstance(value, str) or self.plain(value) is not _LEFT_OUT:
             return isinstance(value, str)
-        words = re.split(r"[\s=]+", value)
+        words = filter(None, re.split(r"[\s=;]+", value))
         return all(word in _OF_A_LOAD or self.plain(word) is not _LEFT_OUT for word in words)
 
     def owner(self, owner: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,7 @@ from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
 from scheduler_core.scenario.load import check_shape, field_notes, plugin_notes, problems_of
-from scheduler_core.scenario.ran import Others, ScenarioRun
-from scheduler_core.scenario.transport import ScenarioTransport
+from scheduler_core.scenario.ran import Others, RunPart, ScenarioRun
 from scheduler_core.sim import changes
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.checkpoint import with_seed
@@ -37,8 +36,12 @@ FULL_TRACES_UP_TO_NODES = 200
 """By default cycles keep every verdict and score in clusters up to this size, summaries above."""
 
 
+Look = Callable[[ScenarioRun, RunPart, int], bool]
+"""Sees a run, what happened since it was called last, and how many steps were done before; true ends the run."""
+
+
 class _Reached(Exception):
-    """The cycle that was wanted has been run."""
+    """The cycle that was wanted has been run, or who looks has seen enough."""
 
 
 class _IsGone(ScenarioError):
@@ -81,7 +84,7 @@ class _Runner:
             assumed_pod_ttl_ns=scenario.assumed_expiry_ns or 0,
         )
         release = release or scenario.release
-        self.transport = ScenarioTransport(scenario)
+        self.transport = scenario.transport()
         if checkpoint is None:
             self.simulation = Simulation(
                 scenario.scheduler,
@@ -106,6 +109,7 @@ class _Runner:
         self.max_cycles = max_cycles
         self.stops_quietly = False
         """Reaching the bound on cycles is what was wanted, no error."""
+        self.look: Look | None = None
         self.done: list[types.Step] = []
         """Steps so far, the last one bounded to what of it was run."""
         self._path = ""
@@ -257,7 +261,20 @@ class _Runner:
             self.run.collect()
             self.run.findings += check(step.expect, self.run, here)
         else:
-            self._go(step, here)
+            for part in self._moments(step):
+                self._go(part, here)
+
+    def _moments(self, step: types.Step) -> Iterator[types.Step]:
+        """An advance that is looked at in parts, up to each moment in which time changes something."""
+        simulation = self.simulation
+        if self.look is None or step.advance is None or step.advance.cycles is not None:
+            yield step
+            return
+        target_ns = simulation.now_ns + step.advance.by_ns
+        yield types.Step(advance=types.Advance(0))
+        while (deadline := simulation.next_deadline()) is not None and deadline.at_ns <= target_ns:
+            yield types.Step(advance=types.Advance(deadline.at_ns - simulation.now_ns))
+        yield types.Step(advance=types.Advance(target_ns - simulation.now_ns))
 
     def _check_time(self, path: str, at_ns: int) -> None:
         if at_ns > self.until_ns:
@@ -354,7 +371,9 @@ class _Runner:
             if report.stop != "call" or not calls or one_is_done or bound <= 0:
                 break
         self.run.stop = report.message
-        self.run.collect()
+        happened = self.run.collect()
+        if self.look is not None and self.look(self.run, happened, len(self.done)):
+            raise _Reached
         if self.stops_quietly and self.cycles_left <= 0:
             self.done.append(_bounded(step, report.cycles))
             raise _Reached
@@ -375,6 +394,7 @@ def run(
     max_cycles: int = types.MAX_CYCLES,
     before_cycle: Callable[[Simulation], None] | None = None,
     after_cycle: Callable[[Simulation], None] | None = None,
+    after_moment: Look | None = None,
     checkpoint: Mapping[str, Any] | None = None,
     bounds: RunBounds | None = None,
     release: Release | None = None,
@@ -393,6 +413,9 @@ def run(
         Bound on the whole run.
     before_cycle, after_cycle : callable, optional
         Look at the cluster before and after each cycle; must change nothing.
+    after_moment : callable, optional
+        The same after each moment in which steps or time change something. The run ends quietly where it wants that,
+        or at the bound on cycles.
     checkpoint : mapping, optional
         The scenario goes on from there rather than from an empty cluster (`make_scenario(goes_on=True)`). Taken
         before anything was decided or drawn, it is right for every seed.
@@ -416,7 +439,9 @@ def run(
     runner.run.timed = timed
     runner.simulation.before_cycle = before_cycle
     runner.simulation.after_cycle = after_cycle
-    runner.go()
+    runner.look, runner.stops_quietly = after_moment, after_moment is not None
+    with contextlib.suppress(_Reached):
+        runner.go()
     result = runner.run
     result.collect()
     cassette = runner.transport.cassette

@@ -10,7 +10,7 @@ from scheduler_core.config.wire import wire_fields
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.duration import duration_ns
 from scheduler_core.releases import OLDEST, Release, release_named
-from scheduler_core.scenario.cassette import RecordedCall
+from scheduler_core.scenario.cassette import RecordedCall, ScenarioTransport
 from scheduler_core.scenario.form import SCHEMA, declare
 from scheduler_core.scenario.mock_extender import MockExtender
 
@@ -367,6 +367,11 @@ class Scenario:
     def release(self) -> Release:
         """The release it follows, its gates switched."""
         return release_named(self.kubernetes_release).with_gates(self.feature_gates)
+
+    def transport(self) -> ScenarioTransport:
+        """Where its extenders' answers come from in one run."""
+        extenders = self.extenders or Extenders()
+        return ScenarioTransport(extenders.cassette, extenders.mock)
 
 
 for _part in (

@@ -29,6 +29,7 @@ from scheduler_core.sim.controllers.garbage_collector import GarbageCollector
 from scheduler_core.sim.controllers.job import JobController
 from scheduler_core.sim.controllers.karpenter import Karpenter
 from scheduler_core.sim.controllers.node_lifecycle import (
+    NodeCrashes,
     NodeLifecycleController,
     PodGarbageCollector,
     TaintEvictionController,
@@ -41,6 +42,7 @@ from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, World
 
 CONTROLLERS: tuple[type[Controller], ...] = (
+    NodeCrashes,
     NodeLifecycleController,
     TaintEvictionController,
     GarbageCollector,

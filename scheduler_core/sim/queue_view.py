@@ -17,7 +17,7 @@ from scheduler_core.sim.controllers.autoscaler import SYNC
 from scheduler_core.sim.controllers.cluster_autoscaler import ARRIVES, DRAINS, LOOPS
 from scheduler_core.sim.controllers.descheduler import CYCLES
 from scheduler_core.sim.controllers.job import BACKOFF, DEADLINE, TTL
-from scheduler_core.sim.controllers.node_lifecycle import COLLECT, EVICT
+from scheduler_core.sim.controllers.node_lifecycle import COLLECT, EVICT, LOADED, RESTARTS
 from scheduler_core.sim.controllers.vertical_pod_autoscaler import LOOKS
 from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED
 from scheduler_core.sim.options import RELIST, SLOW_BIND, SLOW_EVICT
@@ -31,6 +31,8 @@ _WORDS = {
     FINISHES: "pod {} ends by itself",
     TERMINATED: "pod {} has terminated",
     EVICT: "pod {} is evicted for a taint it tolerates no longer",
+    LOADED: "what pods use is looked at, of nodes that may crash",
+    RESTARTS: "the crashed node {} starts again",
     COLLECT: "pods of the lost node {} are collected",
     TTL: "the finished job {} is removed",
     DEADLINE: "job {} has been active for as long as it may",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 RECURRING = frozenset((
     "autoscaler-syncs", "cluster-autoscaler-loops", "descheduler-cycles", "karpenter-loops",
-    "vertical-pod-autoscaler-looks",
+    "vertical-pod-autoscaler-looks", "node-load", "node-restarts",
 ))  # fmt: skip
 """Errands that come again and again for as long as their object is there: nothing is ever idle that waits for them."""
 

@@ -19,6 +19,7 @@ from scheduler_core.releases import DEFAULT, Release
 from scheduler_core.schema.fields_check import check_fields
 from scheduler_core.schema.tables import table_beside, types_by_kind
 from scheduler_core.sim.admission import HIGHEST_USER_PRIORITY, SYSTEM_PREFIX
+from scheduler_core.sim.controllers.node_lifecycle import CRASHES, crashes_from
 from scheduler_core.sim.controllers.programs import PROGRAMS
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS, NEVER, START_DELAY
 from scheduler_core.sim.load import LOAD, LoadError, load_from
@@ -35,7 +36,17 @@ _LABEL_NAMED: Final = ("Namespace", "Service")
 # Names of these are a segment of a path and may be anything else.
 _PATH_NAMED: Final = ("ClusterRole", "ClusterRoleBinding", "IPAddress", "Role", "RoleBinding")
 _SIMULATED: Final = (
-    *("CronJob", "DaemonSet", "Deployment", "Job", "Namespace", "Pod", "ReplicaSet", "ReplicationController"),
+    *(
+        "CronJob",
+        "DaemonSet",
+        "Deployment",
+        "Job",
+        "Namespace",
+        "Node",
+        "Pod",
+        "ReplicaSet",
+        "ReplicationController",
+    ),
     "StatefulSet",
 )
 """Kinds whose annotations may say how long pods last and what they use."""
@@ -148,11 +159,11 @@ def simulation_annotations(meta: Checked) -> None:
             load_from(str(given[LOAD]))
         except LoadError as error:
             meta.invalid(f"annotations[{LOAD}]", given[LOAD], str(error))
-    for name, read in PROGRAMS.items():
+    for name, read in {**PROGRAMS, CRASHES: crashes_from}.items():
         if name in given:
             try:
                 read(str(given[name]))
-            except InvalidObject as error:
+            except (InvalidObject, ValueError) as error:
                 meta.invalid(f"annotations[{name}]", given[name], str(error))
 
 

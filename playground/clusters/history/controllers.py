@@ -22,7 +22,7 @@ from scheduler_core.descheduler.settings import read_settings
 from scheduler_core.errors import InvalidObject
 from scheduler_core.karpenter.node_pools import read_node_pools
 from scheduler_core.objects.duration import format_duration
-from scheduler_core.scenario.loops import round_sizes
+from scheduler_core.scenario.watch import round_sizes
 from scheduler_core.sim.changes import ControllerRun, Mention
 from scheduler_core.sim.controllers.deployment import deployment_behind
 from scheduler_core.sim.controllers.programs import NAMESPACE, given_from, read_vertical

@@ -7,16 +7,22 @@ disruption modes); a node without a Ready condition counts as ready, as hand-wri
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 from scheduler_core.clock import SECOND_NS
+from scheduler_core.objects.duration import duration_ns
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
 from scheduler_core.objects.pod import DISRUPTION_TARGET, Pod
+from scheduler_core.objects.quantity import quantity_from
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
-from scheduler_core.sim.kubelet import delete_pod, ready_status, remove_pod
+from scheduler_core.sim.kubelet import delete_pod, is_heard_of, ready_status, remove_pod
+from scheduler_core.sim.load import use_of
 from scheduler_core.sim.pod_index import is_ready
-from scheduler_core.sim.world import Noticed, condition
+from scheduler_core.sim.world import Noticed, annotations_of, condition
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -306,3 +312,108 @@ class PodGarbageCollector(Controller):
             status = {**self.world.status_with(pod.manifest, ends), "phase": "Failed"}
             live = self.world.patch_status(pod, status, "node gone")
         remove_pod(self.world, live, "node gone")
+
+
+# --- Crashes: a node whose pods use too much of it stops, and comes back.
+
+
+CRASHES: Final = "playground.dev/crashes"
+LOADED, RESTARTS = "node-load", "node-restarts"
+CRASHED, RESTARTED = "node crashed", "node restarted"
+_LOOK_S: Final = 10
+_AGAIN: Final = "5m"
+
+
+@dataclass(frozen=True, slots=True)
+class Crashes:
+    """When a node crashes: at so many percent of its capacity of cpu, and for how long it is away then."""
+
+    percent: int
+    away_ns: int
+
+
+def crashes_from(text: str) -> Crashes:
+    """Read the annotation `CRASHES` of a node, such as `cpu=98%` or `cpu=98% for 10m`.
+
+    Raises
+    ------
+    ValueError
+    """
+    found = re.fullmatch(r"cpu=([1-9]\d{0,2})%(?: for (\S+))?", text.strip())
+    if found is None:
+        raise ValueError("is not like cpu=98% or cpu=98% for 10m")
+    away_ns = duration_ns(found[2] or _AGAIN)
+    if away_ns <= 0:
+        raise ValueError("must be away for longer than nothing")
+    return Crashes(int(found[1]), away_ns)
+
+
+class NodeCrashes(Controller):
+    """Looks every 10 s at what the pods of nodes use that say when they crash."""
+
+    watches: ClassVar[tuple[str, ...]] = ("Node",)
+    timer_names: ClassVar[tuple[str, ...]] = (LOADED, RESTARTS)
+    component = "kubelet"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._nodes: dict[str, None] = {}
+
+    def concerns(self, change: Noticed) -> bool:
+        return CRASHES in annotations_of(change.newest.manifest) or change.newest.typed.name in self._nodes
+
+    def noticed(self, change: Noticed) -> None:
+        name: str = change.newest.typed.name
+        if change.new is None or CRASHES not in annotations_of(change.new.manifest):
+            self._nodes.pop(name, None)
+            return
+        self._nodes[name] = None
+        if not self.timers.is_set(LOADED):
+            self.timers.add(self.world.clock.now_ns + _LOOK_S * SECOND_NS, LOADED)
+
+    def timer(self, what: str, subject: tuple[str, ...]) -> None:
+        self._to_sync[subject] = None
+
+    def sync_key(self, key: tuple[str, ...]) -> None:
+        if not key:
+            self._look()
+            return
+        node = self.world.node(*key)
+        if node is not None and not is_heard_of(node):
+            self._turn(node, condition("Ready", True, "KubeletReady", "It started again."), RESTARTED)
+
+    def _look(self) -> None:
+        if not self._nodes:
+            return
+        now_ns = self.world.clock.now_ns
+        self.timers.add(now_ns + _LOOK_S * SECOND_NS, LOADED)
+        # All pods are asked, as those of a workload share its load.
+        used = use_of([stored.manifest for stored in self.world.all("Pod")], self._find, now_ns)
+        for name in self._nodes:
+            node = self.world.node(name)
+            if node is None or not is_heard_of(node):
+                continue
+            crashes = crashes_from(str(annotations_of(node.manifest)[CRASHES]))
+            on_node = ((pod.namespace, pod.name) for pod in self.pods.on_node(name).values())
+            cpu = sum(part["cpu"] for key in on_node for part in used.get(key, {}).values())
+            percent = cpu * 100 // max(_cpu_of(node), 1)
+            if percent >= crashes.percent:
+                self.timers.add(now_ns + crashes.away_ns, RESTARTS, name)
+                said = f"Its pods use {percent}% of its cpu, and it crashes at {crashes.percent}%."
+                away = {**condition("Ready", False, "NodeCrashed", said), "status": "Unknown"}
+                self._turn(node, away, CRASHED)
+                self.warn(node.manifest, "NodeCrashed", said)
+                self.context.n_acts += 1
+
+    def _turn(self, node: Node, ready: Mapping[str, str], reason: str) -> None:
+        self.world.put({**node.manifest, "status": self.world.status_with(node.manifest, ready)}, reason)
+
+    def _find(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
+        stored = self.world.get(kind, namespace, name)
+        return None if stored is None else stored.manifest
+
+
+def _cpu_of(node: Node) -> int:
+    status = node.manifest.get("status") or {}
+    written = (status.get("capacity") or status.get("allocatable") or {}).get("cpu") or "0"
+    return quantity_from(written).nano_value()
