@@ -302,10 +302,6 @@ class Fork:
         while len(self._undo) > mark:
             self._undo.pop()()
 
-    def keep(self) -> None:
-        """What was done until now is not taken back."""
-        self._undo.clear()
-
     def begin(self, nodes: Sequence[Node], pods: Collection[Pod]) -> None:
         """Hold nodes and the pods on them, where there were none: at once, and not to be taken back."""
         self.cache.add_nodes(nodes)
@@ -322,8 +318,7 @@ class Fork:
             node = self.cache.node(name)
             if node is None:
                 continue
-            for pod in reversed(self.pods_on(name)):
-                self.remove_pod(pod)
+            self.remove_pods(name, self.pods_on(name))
             self.cache.remove_node(name)
             self._undo.append(partial(self.cache.set_node, node))
 
@@ -339,23 +334,19 @@ class Fork:
 
     def remove_pod(self, pod: Pod) -> None:
         """Take a pod off its node; one that is on none changes nothing."""
+        node_name = self.cache.node_name_of(pod.uid)
+        if node_name is not None:
+            self.remove_pods(node_name, [pod])
+
+    def remove_pods(self, node_name: str, pods: Sequence[Pod]) -> None:
+        """Take pods off the node they are on."""
         cache, known_pods = self.cache, self.scheduler.pods
-        node_name = cache.node_name_of(pod.uid)
-        if node_name is None:
-            return
-        assumed, known = cache.assumed.get(pod.uid), known_pods.pop(pod.uid, None)
-        arrivals = cache.arrivals(node_name)
-        cache.remove_pod(pod.uid)
+        known = {pod.uid: known_pods.pop(pod.uid) for pod in pods if pod.uid in known_pods}
+        away = cache.take_away(node_name, pods)
 
         def put_back() -> None:
-            if assumed is None:
-                cache.add_pod(pod)
-            else:
-                cache.assume(pod, node_name)
-                cache.assumed[pod.uid] = assumed
-            if known is not None:
-                known_pods[pod.uid] = known
-            cache.restore_arrivals(node_name, arrivals)
+            cache.bring_back(away)
+            known_pods.update(known)
 
         self._undo.append(put_back)
 

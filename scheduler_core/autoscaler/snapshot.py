@@ -135,8 +135,12 @@ class NodesAndPods:
         if self._n_settled > _MOST_SETTLED:  # the scheduler remembers every name and value it has ever seen
             self._begin()
         found = {node.name: (node, pods) for node, pods in nodes}
-        fork, before = self._fork, (self.nodes, self.pods)
-        fork.remove_nodes([name for name in before[0] if name not in found])
+        fork, cache, before = self._fork, self._fork.cache, (self.nodes, self.pods)
+        for name in before[0]:
+            if name not in found:
+                for pod in fork.pods_on(name):
+                    cache.remove_pod(pod.uid)
+                cache.remove_node(name)
         changed = [
             (name, node, before[1].get(name, ()), pods)
             for name, (node, pods) in found.items()
@@ -144,7 +148,9 @@ class NodesAndPods:
         ]
         placed: dict[Pod, None] = {}
         if before[0]:
-            fork.set_nodes([node for name, node, *_ in changed if before[0].get(name) is not node])
+            for name, node, *_ in changed:
+                if before[0].get(name) is not node:
+                    cache.set_node(node)
         else:
             placed = {pod: None for name, *_, pods in changed for pod in pods if pod.node_name == name}
             fork.begin([node for _, node, *_ in changed], placed)
@@ -152,19 +158,17 @@ class NodesAndPods:
             stays = set(pods)
             for pod in old:
                 if pod not in stays:
-                    fork.remove_pod(pod)
+                    cache.remove_pod(pod.uid)
         for name, _, old, pods in changed:
             there = placed.keys() or set(old)
             for pod in pods:
                 if pod not in there:
-                    fork.put_pod(pod, name)
+                    cache.assume(pod, name)
                 self._heed(pod)
             self._version_of[name] = next(self._version)
-            for (
-                pod
-            ) in pods:  # one that left may have freed a port that another still has: upstream begins anew
-                fork.cache.nodes.take_ports(fork.cache.nodes.row_of[name], pod)
-        fork.keep()
+            # One that left may have freed a port that another still has: upstream begins anew.
+            for pod in pods:
+                cache.nodes.take_ports(cache.nodes.row_of[name], pod)
         if len(self._next) > _MOST_KEPT:
             self._next = {}
         self.order = list(found)

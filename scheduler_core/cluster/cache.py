@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
+from typing import NamedTuple
 
 import numpy as np
 
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.matching import Matching
-from scheduler_core.cluster.node_table import NodeTable
+from scheduler_core.cluster.node_table import NodeTable, Usage
 from scheduler_core.cluster.pod_table import PodColumns, PodTable
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Vocabulary
@@ -52,6 +53,21 @@ class AssumedPod:
     node_name: str
     binding_finished: bool = False
     deadline_ns: int | None = None
+
+
+class PodsAway(NamedTuple):
+    """Pods that were taken off a node for a while, and what was counted of it before.
+
+    Attributes
+    ----------
+    assumed : dict of str to AssumedPod
+        Those of them that were assumed, by uid.
+    """
+
+    node_name: str
+    pod_ids: list[int]
+    usage: Usage
+    assumed: dict[str, AssumedPod]
 
 
 class Cache:
@@ -277,17 +293,6 @@ class Cache:
         self._tree.restore(places)
         self._nodes_changed()
 
-    def arrivals(self, node_name: str) -> list[tuple[int, int]]:
-        """(pod id, moment of arrival) of a node's pods, for `restore_arrivals`."""
-        row = self.nodes.row_of[node_name]
-        return [(pod_id, int(self.pods.arrival[pod_id])) for pod_id in self.nodes.pods_on(row)]
-
-    def restore_arrivals(self, node_name: str, arrivals: Sequence[tuple[int, int]]) -> None:
-        """Let a node's pods, the same ones under the same ids, have arrived as then."""
-        self.nodes.set_arrivals(self.nodes.row_of[node_name], [pod_id for pod_id, _ in arrivals])
-        for pod_id, moment in arrivals:
-            self.pods.arrival[pod_id] = moment
-
     def pod_order(self) -> list[str]:
         """Uids of `pods_in_order`, for a checkpoint."""
         return [*map(self.pods.uids().__getitem__, self._ids_in_order())]
@@ -392,6 +397,34 @@ class Cache:
                 for pod in pods:
                     self.put_back(pod)
 
+    def take_away(self, node_name: str, pods: Sequence[Pod]) -> PodsAway:
+        """Take pods off the node they are on, until `bring_back`; nothing may have changed on the node by then."""
+        row = self.nodes.row_of[node_name]
+        pod_ids = [self.pods.id_of[pod.uid] for pod in pods]
+        usage = self.nodes.usage(row)
+        is_all = len(pod_ids) == len(usage.pod_ids)
+        assumed = {pod.uid: self.assumed.pop(pod.uid) for pod in pods if pod.uid in self.assumed}
+        for pod_id in pod_ids:
+            self.matching.pod_removed(pod_id, row)
+            if not is_all:
+                self.nodes.remove_pod(row, pod_id)
+            self.pods.leave(pod_id)
+        if is_all:
+            self.nodes.set_usage(row, None)
+        self._forget_ghost(node_name, row)
+        return PodsAway(node_name, pod_ids, usage, assumed)
+
+    def bring_back(self, away: PodsAway) -> None:
+        """Put the pods back on their node, in their former order of arrival."""
+        row = self.nodes.row_of.get(away.node_name)
+        if row is None:
+            row = self._make_ghost(away.node_name)
+        for pod_id in away.pod_ids:
+            self.pods.come_back(pod_id, row)
+            self.matching.pod_added(pod_id, row)
+        self.nodes.set_usage(row, away.usage)
+        self.assumed.update(away.assumed)
+
     # ---- inside
 
     def _put_on(self, pod: Pod, node_name: str) -> None:
@@ -410,7 +443,9 @@ class Cache:
         self.matching.pod_removed(pod_id, row)
         self.nodes.remove_pod(row, pod_id)
         self.pods.remove(pod_id)
-        name = self.nodes.name(row)
+        self._forget_ghost(self.nodes.name(row), row)
+
+    def _forget_ghost(self, name: str, row: int) -> None:
         if name in self._ghosts and not self.nodes.holds_pods(row):
             del self._ghosts[name]
             self.nodes.remove_node(name)

@@ -7,6 +7,7 @@ is used again. The order nodes are evaluated in is a separate array of rows (`Sn
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +88,27 @@ class NodeColumns:
     def pods_on(self, row: int) -> Sequence[int]:
         """Pod ids (`pods`) on a row, in order of arrival."""
         raise NotImplementedError
+
+
+class Usage(NamedTuple):
+    """What is counted of the pods of a row.
+
+    Attributes
+    ----------
+    pod_ids : dict of int to None
+        In order of arrival.
+    requested : ndarray of shape (n_resources,), int64
+    non_zero : ndarray of shape (2,), int64
+    n_pods : int
+    ports : list of int
+        Ids of the host ports in use.
+    """
+
+    pod_ids: dict[int, None]
+    requested: Int64
+    non_zero: Int64
+    n_pods: int
+    ports: list[int]
 
 
 class NodeTable(NodeColumns):
@@ -325,9 +347,27 @@ class NodeTable(NodeColumns):
         pods[pod_id] = None
         self._changed(row)
 
-    def set_arrivals(self, row: int, pod_ids: Sequence[int]) -> None:
-        """Let a row's pods, the same ones, have arrived in this order."""
-        self._pods_on[row] = dict.fromkeys(pod_ids)
+    def usage(self, row: int) -> Usage:
+        """What is counted of a row now."""
+        ports = [port_id for port_id, in_use in self._ports_in_use.items() if in_use[row]]
+        pod_ids, n_pods = self._pods_on[row], int(self.n_pods[row])
+        return Usage(
+            pod_ids.copy(), self.requested[:, row].copy(), self.non_zero[:, row].copy(), n_pods, ports
+        )
+
+    def set_usage(self, row: int, usage: Usage | None) -> None:
+        """Count again what was counted of a row then; None for a row without pods."""
+        self._pods_on[row] = {} if usage is None else usage.pod_ids
+        self.requested[:, row] = 0
+        self.non_zero[:, row] = 0 if usage is None else usage.non_zero
+        self.n_pods[row] = 0 if usage is None else usage.n_pods
+        for in_use in self._ports_in_use.values():
+            in_use[row] = False
+        if usage is not None:
+            self.requested[: len(usage.requested), row] = usage.requested
+            for port_id in usage.ports:
+                self._ports_in_use[port_id][row] = True
+        self._changed(row)
 
     def holds_pods(self, row: int) -> bool:
         return bool(self._pods_on[row])

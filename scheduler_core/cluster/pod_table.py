@@ -287,6 +287,12 @@ class PodTable:
 
     def remove(self, pod_id: int) -> None:
         """Take a pod out; its id may be given to another pod."""
+        self.leave(pod_id)
+        self._pods[pod_id] = None
+        self._free.append(pod_id)
+
+    def leave(self, pod_id: int) -> None:
+        """A pod is on no row for a while, and not found; it keeps its id and its moment of arrival."""
         pod = self._pods[pod_id]
         if pod is None:
             lot, place = self._unread_at(pod_id)
@@ -298,9 +304,14 @@ class PodTable:
         self._n_of_priority[priority] -= 1
         if not self._n_of_priority[priority]:
             del self._n_of_priority[priority]
-        self._pods[pod_id] = None
         self.row[pod_id] = -1
-        self._free.append(pod_id)
+
+    def come_back(self, pod_id: int, row: int) -> None:
+        """A pod that was taken off (`leave`) is on a row again, as if it had never left."""
+        pod = self[pod_id]
+        self.id_of[pod.uid] = pod_id
+        self._n_of_priority[pod.priority] += 1
+        self.row[pod_id] = row
 
     def has_below(self, priority: int) -> bool:
         """Whether any pod is less important."""
