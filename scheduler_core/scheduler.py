@@ -13,13 +13,7 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.actions import (
-    Action,
-    EvictPod,
-    PatchPodStatus,
-    RecordEvent,
-    WriteBeforeBind,
-)
+from scheduler_core.actions import Action, EvictPod, PatchPodStatus, RecordEvent, WriteBeforeBind
 from scheduler_core.binding_cycle import PodBinding
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache

@@ -16,17 +16,7 @@ from django.db.models import Count, F, Min, Q
 from django.utils import timezone
 
 from playground.clusters import lanes
-from playground.clusters.models import (
-    Cluster,
-    Cycle,
-    Job,
-    LanePulse,
-    Metric,
-    Node,
-    Pod,
-    QueueSnapshot,
-    Run,
-)
+from playground.clusters.models import Cluster, Cycle, Job, LanePulse, Metric, Node, Pod, QueueSnapshot, Run
 from playground.engine.batch import DriveResult
 from playground.engine.entries import CycleRecord
 from scheduler_core.releases import release_from

@@ -8,13 +8,9 @@ from typing import Any, Final
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import KeptPriority, PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.labels import subdomain_errors
-from scheduler_core.objects.reading import (
-    Posted,
-)
+from scheduler_core.objects.reading import Posted
 from scheduler_core.schema.tables import table_beside
-from scheduler_core.sim.admission import (
-    with_default_tolerations,
-)
+from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.validation import jobs
 from scheduler_core.validation.admission import admitted
 from scheduler_core.validation.kinds import (

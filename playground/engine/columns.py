@@ -11,14 +11,7 @@ from scheduler_core.fork import PLACE_LABELS, EqualNodes, group_of
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME as DEFAULT_SCHEDULER
 from scheduler_core.objects.pod import no_such_profile
-from scheduler_core.objects.resources import (
-    CPU,
-    MEMORY,
-    PODS,
-    pod_requests,
-    resource_list,
-    whole_units,
-)
+from scheduler_core.objects.resources import CPU, MEMORY, PODS, pod_requests, resource_list, whole_units
 from scheduler_core.sim.controllers.disruption_budget import COMPUTED, DISRUPTION_ALLOWED, is_computed
 from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.load import Load

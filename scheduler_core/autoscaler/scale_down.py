@@ -16,13 +16,7 @@ from scheduler_core.autoscaler.drainability import is_long_terminating
 from scheduler_core.autoscaler.estimate import MOVED, hint_of, shape_of
 from scheduler_core.autoscaler.scale_up import Quotas
 from scheduler_core.autoscaler.snapshot import NodesAndPods
-from scheduler_core.autoscaler.templates import (
-    DELETION_CANDIDATE,
-    GPU,
-    TO_BE_DELETED,
-    has_gpu,
-    is_daemon,
-)
+from scheduler_core.autoscaler.templates import DELETION_CANDIDATE, GPU, TO_BE_DELETED, has_gpu, is_daemon
 from scheduler_core.autoscaler.view import LoopView
 from scheduler_core.fork import homeless
 from scheduler_core.objects.node import Node, node_from

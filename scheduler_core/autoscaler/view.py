@@ -13,13 +13,7 @@ from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import Flags
 from scheduler_core.autoscaler.drainability import Drainability
 from scheduler_core.autoscaler.snapshot import NodesAndPods
-from scheduler_core.autoscaler.templates import (
-    GPU,
-    GPU_LABEL,
-    TO_BE_DELETED,
-    is_expendable,
-    is_startup_taint,
-)
+from scheduler_core.autoscaler.templates import GPU, GPU_LABEL, TO_BE_DELETED, is_expendable, is_startup_taint
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod

@@ -14,12 +14,7 @@ from typing import Any
 from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import read_scenario
 from scheduler_core.releases import steps_between
-from scheduler_core.scenario import (
-    ScenarioError,
-    ScenarioRun,
-    compare,
-    run_scenario,
-)
+from scheduler_core.scenario import ScenarioError, ScenarioRun, compare, run_scenario
 from scheduler_core.scenario.upgrade import UpgradePreview, preview
 
 SAME, DIFFERENT = 0, 1

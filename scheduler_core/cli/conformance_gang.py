@@ -6,14 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from scheduler_core.actions import (
-    Action,
-    BindPod,
-    EvictBeside,
-    EvictPod,
-    PatchPodGroupStatus,
-    RecordEvent,
-)
+from scheduler_core.actions import Action, BindPod, EvictBeside, EvictPod, PatchPodGroupStatus, RecordEvent
 from scheduler_core.cli.conformance import Difference, differences, release_of
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.events import BindAnswered, ObjectChanged, PreemptionAnswered

@@ -19,13 +19,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.documents import pasted_values
 from scheduler_core.objects.duration import parse_duration_ns
 from scheduler_core.objects.meta import object_of
-from scheduler_core.objects.node import (
-    LABEL_HOSTNAME,
-    LABEL_INSTANCE_TYPE,
-    LABEL_ZONE,
-    Node,
-    node_from,
-)
+from scheduler_core.objects.node import LABEL_HOSTNAME, LABEL_INSTANCE_TYPE, LABEL_ZONE, Node, node_from
 from scheduler_core.objects.node_selector import NodeSelector, node_selector_from
 from scheduler_core.objects.prices import NodeType, PriceList, amount_from, shipped_prices
 from scheduler_core.objects.quantity import quantity_milli_value

@@ -24,11 +24,7 @@ from scheduler_core.scenario.bounds import RunBounds, bound_problems
 from scheduler_core.scenario.controllers import with_controllers
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import SCHEMA, did_you_mean, part_of
-from scheduler_core.schema.fields_check import (
-    FieldProblem,
-    unknown_fields,
-    unknown_fields_of_patch,
-)
+from scheduler_core.schema.fields_check import FieldProblem, unknown_fields, unknown_fields_of_patch
 from scheduler_core.sim.options import load as load_as_simulated
 from scheduler_core.validation.admission import check
 from scheduler_core.validation.kinds import validate_metadata

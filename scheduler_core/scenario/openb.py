@@ -13,15 +13,7 @@ from typing import Any
 
 from scheduler_core.objects.meta import object_of
 from scheduler_core.randomness import Randomness, Stream
-from scheduler_core.scenario.types import (
-    Bounds,
-    Expectation,
-    Manifest,
-    PathStop,
-    Run,
-    Scenario,
-    Step,
-)
+from scheduler_core.scenario.types import Bounds, Expectation, Manifest, PathStop, Run, Scenario, Step
 from scheduler_core.schema.tables import table_beside
 
 GPU = "nvidia.com/gpu"

@@ -14,12 +14,7 @@ from typing import Any, Final
 
 from scheduler_core.errors import ForbiddenObject
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
-from scheduler_core.objects.fields import (
-    Document,
-    format_seconds,
-    mapping,
-    sequence,
-)
+from scheduler_core.objects.fields import Document, format_seconds, mapping, sequence
 from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_from
 

@@ -12,9 +12,7 @@ from typing import Any, Final
 from scheduler_core.errors import CannotAnswer, InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.fork import Fork, Report, homeless, silent
-from scheduler_core.objects.defaults import (
-    priority_class_from,
-)
+from scheduler_core.objects.defaults import priority_class_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
 from scheduler_core.sim.simulation import Simulation

@@ -19,11 +19,7 @@ import numpy as np
 
 from scheduler_core.fork import ZONE, Fork, Report, homeless, silent
 from scheduler_core.framework.failure import PluginFailure
-from scheduler_core.objects.defaults import (
-    PREEMPT_LOWER_PRIORITY,
-    SYSTEM_PRIORITY_CLASSES,
-    PriorityClass,
-)
+from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES, PriorityClass
 from scheduler_core.objects.kinds import KINDS as KNOWN_KINDS
 from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import Node, Taint
@@ -55,11 +51,7 @@ from scheduler_core.whatif.headroom import place_copies
 from scheduler_core.whatif.patches import lines_of, patch_of, without_given
 from scheduler_core.whatif.pod_edits import CORDON, HASH_LABEL, KEEPS_OFF, Variant, labels_of
 from scheduler_core.whatif.take_away import EvictionBudgets
-from scheduler_core.whatif.workloads import (
-    Alike,
-    owner_of,
-    used_by_like,
-)
+from scheduler_core.whatif.workloads import Alike, owner_of, used_by_like
 
 _DRIVER: Final = re.compile(r"device\.driver\s*==\s*[\"']([^\"']+)[\"']")
 NODE_CRITICAL: Final = "system-node-critical"

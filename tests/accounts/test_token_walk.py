@@ -30,14 +30,7 @@ from playground.kube_api.requests import Target
 from playground.kube_api.watch import watch_of
 from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services import comparing, gallery
-from tests.accounts.test_every_url import (
-    METHODS_OF,
-    ROUTES,
-    check_unchanged,
-    parameters_of,
-    path_of,
-    told,
-)
+from tests.accounts.test_every_url import METHODS_OF, ROUTES, check_unchanged, parameters_of, path_of, told
 from tests.accounts.world import (
     METHODS,
     NAMES,

@@ -29,13 +29,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import bind_pod, delete_object, patch_object
 from playground.engine.batch import Engine
 from playground.engine.entries import explain_trace
-from tests.clusters.builders import (
-    START_NS,
-    Worker,
-    make_cluster,
-    make_node,
-    make_pod,
-)
+from tests.clusters.builders import START_NS, Worker, make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
 

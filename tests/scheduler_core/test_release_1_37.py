@@ -18,14 +18,7 @@ from scheduler_core.objects.pod import pod_from, resized_as_sums
 from scheduler_core.objects.reading import type_of
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
-from scheduler_core.releases import (
-    FROM_NOTES,
-    NOT_MODELLED,
-    PROVED,
-    RELEASES,
-    differences,
-    release_named,
-)
+from scheduler_core.releases import FROM_NOTES, NOT_MODELLED, PROVED, RELEASES, differences, release_named
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation

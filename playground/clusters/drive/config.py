@@ -12,11 +12,7 @@ from playground.clusters.log.writer import check_not_followed, writing
 from playground.clusters.models import Cluster, LogEntry, Manifest, Pod
 from playground.clusters.objects.write import patch_object
 from playground.engine import columns, rules
-from playground.engine.configuration import (
-    check_configuration,
-    configuration_among,
-    is_policy,
-)
+from playground.engine.configuration import check_configuration, configuration_among, is_policy
 from playground.engine.releases import DEFAULT
 from scheduler_core.config.conversion import FieldChange, convert
 from scheduler_core.errors import ConfigurationError, InvalidObject

@@ -29,12 +29,7 @@ from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.clusters.objects.actions import act_on_nodes
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import get_object
-from playground.clusters.objects.write import (
-    bind_pod,
-    delete_object,
-    replace_object,
-    set_cordon,
-)
+from playground.clusters.objects.write import bind_pod, delete_object, replace_object, set_cordon
 from playground.engine.entries import Cut, until
 from playground.engine.extender_answers import extenders_of
 from playground.engine.scenarios import MadeText, RunStopped, ScenarioError, Step, asked, opening_of

@@ -12,14 +12,7 @@ from django.utils import timezone
 from playground.clusters import jobs, wake
 from playground.clusters.errors import NotFound
 from playground.engine.entries import CycleRecord, explain_trace
-from playground.engine.scenarios import (
-    FreshRun,
-    RunStopped,
-    ScenarioError,
-    asked,
-    load,
-    run_fresh,
-)
+from playground.engine.scenarios import FreshRun, RunStopped, ScenarioError, asked, load, run_fresh
 from playground.scenarios.models import Comparison, RecordedCycle, Scenario, Verification
 from playground.scenarios.services import recording
 from scheduler_core.version import ENGINE_VERSION

@@ -22,13 +22,7 @@ from playground.clusters.row_types import Cluster, Question
 from playground.web.look import view_landing
 from playground.web.looks import priority_scale
 from playground.web.questions.present import view_why
-from playground.web.questions.views import (
-    arrives_at,
-    asked_or_told,
-    fix_address,
-    question_context,
-    waiting,
-)
+from playground.web.questions.views import arrives_at, asked_or_told, fix_address, question_context, waiting
 from playground.web.requests import HtmxHttpRequest
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices

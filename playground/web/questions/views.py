@@ -25,12 +25,7 @@ from playground.clusters.trouble import why_waiting
 from playground.engine import advise
 from playground.web.cycles.present import view_cycle
 from playground.web.fields import MAX_COPIES
-from playground.web.questions.present import (
-    view_draw,
-    view_luck,
-    view_weights,
-    view_why,
-)
+from playground.web.questions.present import view_draw, view_luck, view_weights, view_why
 from playground.web.requests import HtmxHttpRequest, positive_int
 
 STOP_POLLING = 286

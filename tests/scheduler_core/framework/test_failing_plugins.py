@@ -15,26 +15,13 @@ from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.errors import ConstructionError
 from scheduler_core.framework import interface
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import (
-    NODE,
-    QUEUE,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-)
+from scheduler_core.framework.cluster_event import NODE, QUEUE, ActionType, ClusterEvent, ClusterEventWithHint
 from scheduler_core.framework.interface import PreFilterResult, PreScoreResult, Reads
 from scheduler_core.framework.limit import Limit, TookTooLong
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
 from scheduler_core.releases import release_named
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.framework.outside import (
-    Likes,
-    Picky,
-    PickyWithHints,
-    attempts,
-    cluster,
-    config,
-)
+from tests.scheduler_core.framework.outside import Likes, Picky, PickyWithHints, attempts, cluster, config
 from tests.scheduler_core.sim.builders import START_NS, make_node, make_pod, pod_named, write
 from tests.tables import table
 

@@ -16,13 +16,7 @@ from scheduler_core.framework.registry import declared
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.sim.changes import EventRecorded, PermitDecision
 from scheduler_core.sim.simulation import Simulation
-from tests.scheduler_core.framework.outside import (
-    Picky,
-    PickyWithHints,
-    attempts,
-    cluster,
-    config,
-)
+from tests.scheduler_core.framework.outside import Picky, PickyWithHints, attempts, cluster, config
 from tests.scheduler_core.sim.builders import make_node, make_pod, pod_named, write
 
 

@@ -11,13 +11,7 @@ from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.errors import PluginDeclarationError
-from scheduler_core.framework.interface import (
-    FilterPlugin,
-    Handle,
-    Plugin,
-    PreFilterPlugin,
-    PreFilterResult,
-)
+from scheduler_core.framework.interface import FilterPlugin, Handle, Plugin, PreFilterPlugin, PreFilterResult
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import build_profiles
 from scheduler_core.framework.status import Verdicts

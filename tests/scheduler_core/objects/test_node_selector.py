@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.node_selector import (
-    NodeSelector,
-    node_selector_from,
-    required_node_affinity_from,
-)
+from scheduler_core.objects.node_selector import NodeSelector, node_selector_from, required_node_affinity_from
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:

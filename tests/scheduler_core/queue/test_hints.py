@@ -6,14 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.framework.cluster_event import (
-    events_for,
-)
+from scheduler_core.framework.cluster_event import events_for
 from scheduler_core.objects.kinds import parse
-from scheduler_core.plugins import (
-    node_ports,
-    node_volume_limits,
-)
+from scheduler_core.plugins import node_ports, node_volume_limits
 from tests.scheduler_core.queue.builders import make_pod
 from tests.scheduler_core.stored import prepare
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler_core.clock import Clock
-from scheduler_core.framework.cluster_event import (
-    NODE_ADD,
-)
+from scheduler_core.framework.cluster_event import NODE_ADD
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.moves import Lane, QueueMove

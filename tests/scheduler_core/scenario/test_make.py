@@ -27,13 +27,7 @@ from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.manifests import make_object, priority_class, scheduler_config
-from tests.scheduler_core.scenario.builders import (
-    Recorded,
-    leaked_names,
-    make_budget,
-    make_node,
-    make_pod,
-)
+from tests.scheduler_core.scenario.builders import Recorded, leaked_names, make_budget, make_node, make_pod
 from tests.scheduler_core.scenario.test_extenders import extender
 from tests.scheduler_core.stored import prepare
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from scheduler_core.scenario import (
-    dump_scenario,
-    lucky_cycles,
-    run_scenario,
-    verify,
-    with_decisions,
-)
+from scheduler_core.scenario import dump_scenario, lucky_cycles, run_scenario, verify, with_decisions
 from scheduler_core.scenario.gallery import gallery_scenario
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 

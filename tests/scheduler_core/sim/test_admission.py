@@ -13,10 +13,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import PriorityClasses, prepare
 from scheduler_core.objects.reading import to_current_version
 from scheduler_core.releases import OLDEST
-from scheduler_core.sim.admission import (
-    system_priority_classes,
-    with_default_tolerations,
-)
+from scheduler_core.sim.admission import system_priority_classes, with_default_tolerations
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import admitted

@@ -10,22 +10,10 @@ from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import ExtenderAnswer
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.words import points
-from scheduler_core.sim.changes import (
-    BindCallAnswered,
-    DeleteObject,
-    SetAssumedPodExpiry,
-    SetConfiguration,
-)
+from scheduler_core.sim.changes import BindCallAnswered, DeleteObject, SetAssumedPodExpiry, SetConfiguration
 from scheduler_core.sim.simulation import Simulation
 from tests.manifests import scheduler_config
-from tests.scheduler_core.sim.builders import (
-    make_cluster,
-    make_pod,
-    pod_named,
-    reborn,
-    state,
-    write,
-)
+from tests.scheduler_core.sim.builders import make_cluster, make_pod, pod_named, reborn, state, write
 
 CONFIG = scheduler_config(extenders=[{"urlPrefix": "http://extender.example", "bindVerb": "bind"}])
 BOUND = ExtenderAnswer(200, "{}")
