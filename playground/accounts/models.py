@@ -1,6 +1,8 @@
 """People, the teams they form, and the tokens their tools carry."""
 
 import hashlib
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
@@ -10,6 +12,48 @@ from django.db import models
 from django.utils.module_loading import import_string
 
 from playground.accounts.choices import Role, TokenScope
+
+M = TypeVar("M", bound=models.Model)
+
+
+# ---- Columns and constraints of all apps
+
+
+def optional(model: type[M], related_name: str, **more: Any) -> "models.ForeignKey[M | None, M | None]":
+    """A column that may name a row of a model; it is emptied where that row goes, unless `on_delete` is another."""
+    more = {"on_delete": models.SET_NULL, **more}
+    return models.ForeignKey(model, null=True, blank=True, related_name=related_name, **more)
+
+
+def person(related_name: str, **more: Any) -> "models.ForeignKey[User | None, User | None]":
+    """A column that may name a person; as `optional`."""
+    more = {"on_delete": models.SET_NULL, **more}
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, related_name=related_name, **more
+    )
+
+
+def holds(name: str, condition: models.Q | None = None, **columns: Any) -> models.CheckConstraint:
+    """A constraint: a condition holds, given whole or by columns."""
+    return models.CheckConstraint(condition=condition or models.Q(**columns), name=name)
+
+
+def one_of(column: str, words: Iterable[str], name: str) -> models.CheckConstraint:
+    """A constraint: the column holds one of some words."""
+    return holds(name, models.Q(**{f"{column}__in": list(words)}))
+
+
+def once(name: str, *fields: str, condition: models.Q | None = None) -> models.UniqueConstraint:
+    """A constraint: no two rows, or none of those that meet the condition, have all these columns alike."""
+    return models.UniqueConstraint(fields=fields, condition=condition, name=name)
+
+
+def index(name: str, *fields: str, condition: models.Q | None = None) -> models.Index:
+    """An index of some columns, perhaps only of the rows that meet a condition."""
+    return models.Index(fields=fields, condition=condition, name=name)
+
+
+# ---- People and teams
 
 
 class User(AbstractUser):
@@ -46,10 +90,8 @@ class Membership(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["team", "user"], name="membership_once"),
-            models.CheckConstraint(
-                condition=models.Q(role__in=["owner", "editor", "viewer"]), name="membership_role_known"
-            ),
+            once("membership_once", "team", "user"),
+            one_of("role", Role.values, "membership_role_known"),
         ]
 
 
@@ -67,17 +109,13 @@ class AccessToken(models.Model):
     last_used = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(condition=models.Q(scope__in=["read", "write"]), name="token_scope_known")
-        ]
+        constraints = [one_of("scope", TokenScope.values, "token_scope_known")]
 
 
 class KeptAnswer(models.Model):
     """The answer to a POST with an `Idempotency-Key`; see `idempotency`."""
 
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="kept_answers"
-    )
+    person = person("kept_answers", on_delete=models.CASCADE)
     whose = models.CharField(max_length=24)  # the person's number, or what stands for the local one
     key = models.CharField(max_length=255)
     digest = models.CharField(max_length=64)  # SHA-256 of what was asked
@@ -87,15 +125,13 @@ class KeptAnswer(models.Model):
     body = models.BinaryField(default=bytes)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["whose", "key"], name="kept_answer_once")]
+        constraints = [once("kept_answer_once", "whose", "key")]
 
 
 class Invitation(models.Model):
     """A link that takes one person into a team, or only onto the site, once. Only its digest is kept."""
 
-    team = models.ForeignKey(
-        Team, null=True, blank=True, on_delete=models.CASCADE, related_name="invitations"
-    )
+    team = optional(Team, "invitations", on_delete=models.CASCADE)
     role = models.CharField(max_length=8, choices=Role.choices, default=Role.EDITOR)
     digest = models.CharField(max_length=64, unique=True)  # SHA-256 of the link's secret, hex
     email = models.EmailField(blank=True, default="")  # where it was sent
@@ -105,20 +141,10 @@ class Invitation(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     expires = models.DateTimeField(db_index=True)
     accepted = models.DateTimeField(null=True, blank=True)
-    accepted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="invitations_accepted",
-    )
+    accepted_by = person("invitations_accepted")
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(role__in=["owner", "editor", "viewer"]), name="invitation_role_known"
-            )
-        ]
+        constraints = [one_of("role", Role.values, "invitation_role_known")]
 
 
 class AuditEntry(models.Model):
@@ -129,24 +155,18 @@ class AuditEntry(models.Model):
 
     at = models.DateTimeField(db_index=True)
     action = models.CharField(max_length=32)  # a key of `audit.ACTIONS`
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="audit_done"
-    )
+    actor = person("audit_done")
     actor_name = models.CharField(max_length=150, blank=True, default="")
-    about = models.ForeignKey(  # the person it was done to
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="audit_about"
-    )
+    about = person("audit_about")
     about_name = models.CharField(max_length=150, blank=True, default="")
-    team = models.ForeignKey(
-        Team, null=True, blank=True, on_delete=models.SET_NULL, related_name="audit_entries"
-    )
+    team = optional(Team, "audit_entries")
     team_name = models.CharField(max_length=100, blank=True, default="")
     target = models.CharField(max_length=300, blank=True, default="")  # a token's name, a cluster's
     detail = models.CharField(max_length=300, blank=True, default="")
     address = models.CharField(max_length=45, blank=True, default="")
 
     class Meta:
-        indexes = [models.Index(fields=["about", "action", "address"], name="audit_known_address")]
+        indexes = [index("audit_known_address", "about", "action", "address")]
 
 
 class Session(AbstractBaseSession):
@@ -161,7 +181,7 @@ class Session(AbstractBaseSession):
     browser = models.CharField(max_length=200, blank=True, default="")  # what it says it is
 
     class Meta(AbstractBaseSession.Meta):
-        indexes = [models.Index(fields=["user", "expire_date"], name="session_of_user")]
+        indexes = [index("session_of_user", "user", "expire_date")]
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:
@@ -182,4 +202,4 @@ class Tally(models.Model):
     number = models.IntegerField()
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(number__gte=1), name="tally_positive")]
+        constraints = [holds("tally_positive", number__gte=1)]

@@ -3,7 +3,6 @@
 import json
 import secrets
 import zlib
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from playground.accounts.models import Team, holds, index, once, one_of, optional, person
 from playground.clusters import choices
 from playground.clusters.packed import HexField, PackedJSONField
 from playground.engine.columns import FINISHED
@@ -24,11 +24,6 @@ ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read alo
 def new_public_id() -> str:
     """Ten characters (about 50 bits) that are safe in a path and in a Kubernetes name."""
     return "".join(secrets.choice(ALPHABET) for _ in range(10))
-
-
-def one_of(column: str, words: Iterable[str], name: str) -> models.CheckConstraint:
-    """A constraint: the column holds one of some words."""
-    return models.CheckConstraint(condition=models.Q(**{f"{column}__in": list(words)}), name=name)
 
 
 def new_seed() -> int:
@@ -60,19 +55,9 @@ class Cluster(Row):
 
     public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
     name = models.CharField(max_length=100)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="clusters"
-    )
-    team = models.ForeignKey(  # of its members, by their roles; then it has no owner of its own
-        "accounts.Team", null=True, blank=True, on_delete=models.CASCADE, related_name="clusters"
-    )
-    creator = models.ForeignKey(  # for whose quotas it counts; a team may own it
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="clusters_made",
-    )
+    owner = person("clusters", on_delete=models.CASCADE)
+    team = optional(Team, "clusters", on_delete=models.CASCADE)
+    creator = person("clusters_made")
     created = models.DateTimeField(auto_now_add=True)
     # What it is a branch or a copy of, and after how many of its cycles.
     parent = models.ForeignKey(
@@ -144,26 +129,21 @@ class Cluster(Row):
     class Meta:
         constraints = [
             one_of("clock_mode", choices.ClockMode.values, "cluster_clock_mode_known"),
-            models.CheckConstraint(
-                condition=models.Q(clock_mode__in=["paused", "live"])
+            holds(
+                "cluster_realtime_has_anchors",
+                models.Q(clock_mode__in=["paused", "live"])
                 | models.Q(wall_anchor__isnull=False, virtual_anchor_ns__isnull=False),
-                name="cluster_realtime_has_anchors",
             ),
-            models.CheckConstraint(condition=models.Q(rate__gt=0), name="cluster_rate_positive"),
-            models.CheckConstraint(
-                condition=models.Q(owner__isnull=True) | models.Q(team__isnull=True),
-                name="cluster_of_a_person_or_a_team",
+            holds("cluster_rate_positive", rate__gt=0),
+            holds(
+                "cluster_of_a_person_or_a_team", models.Q(owner__isnull=True) | models.Q(team__isnull=True)
             ),
-            models.CheckConstraint(
-                condition=models.Q(next_seq__gte=1, next_cycle__gte=1), name="cluster_counters_positive"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(cursor_seq__lt=models.F("next_seq")), name="cluster_cursor_within_log"
-            ),
+            holds("cluster_counters_positive", next_seq__gte=1, next_cycle__gte=1),
+            holds("cluster_cursor_within_log", cursor_seq__lt=models.F("next_seq")),
         ]
         indexes = [
-            models.Index(fields=["owner", "-created"], name="cluster_owner_created"),
-            models.Index(fields=["lease_expires"], name="cluster_lease_expires"),
+            index("cluster_owner_created", "owner", "-created"),
+            index("cluster_lease_expires", "lease_expires"),
         ]
 
     def __str__(self) -> str:
@@ -259,14 +239,14 @@ class Run(Work):
     class Meta:
         constraints = [
             one_of("state", choices.WorkState.values, "run_state_known"),
-            models.CheckConstraint(
-                condition=models.Q(until__in=["cycle", "idle"])
+            holds(
+                "run_until_known",
+                models.Q(until__in=["cycle", "idle"])
                 | models.Q(until="time", duration_ns__isnull=False, duration_ns__gte=0),
-                name="run_until_known",
             ),
-            models.CheckConstraint(condition=models.Q(cycles_done__gte=0), name="run_cycles_not_negative"),
+            holds("run_cycles_not_negative", cycles_done__gte=0),
         ]
-        indexes = [models.Index(fields=["cluster", "state", "id"], name="run_cluster_state")]
+        indexes = [index("run_cluster_state", "cluster", "state", "id")]
 
     @property
     def progress(self) -> float | None:
@@ -336,18 +316,13 @@ class LogEntry(Row):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "seq"], name="log_seq_once"),
+            once("log_seq_once", "cluster", "seq"),
             one_of("source", choices.EntrySource.values, "log_source_known"),
             one_of("kind", choices.EntryKind.values, "log_kind_known"),
         ]
         indexes = [
-            models.Index(
-                fields=["cluster", "source", "seq"], name="log_source_seq", condition=models.Q(source="api")
-            ),
-            models.Index(
-                fields=["cluster", "object_kind", "object_namespace", "object_name", "seq"],
-                name="log_object_seq",
-            ),
+            index("log_source_seq", "cluster", "source", "seq", condition=models.Q(source="api")),
+            index("log_object_seq", "cluster", "object_kind", "object_namespace", "object_name", "seq"),
         ]
 
 
@@ -431,20 +406,16 @@ class Cycle(CycleWords, OfCycle, Row):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "number"], name="cycle_number_once"),
+            once("cycle_number_once", "cluster", "number"),
             one_of("outcome", choices.CycleOutcome.values, "cycle_outcome_known"),
         ]
         indexes = [
             # Most cycles bind their pod, and those are found by their numbers.
-            models.Index(
-                fields=["cluster", "outcome", "number"],
-                name="cycle_outcome_number",
-                condition=~models.Q(outcome="bound"),
+            index(
+                "cycle_outcome_number", "cluster", "outcome", "number", condition=~models.Q(outcome="bound")
             ),
-            models.Index(
-                fields=["cluster", "number"], name="cycle_tied_number", condition=models.Q(n_viable__gt=1)
-            ),
-            models.Index(fields=["cluster", "pod_namespace", "pod_name", "number"], name="cycle_pod_number"),
+            index("cycle_tied_number", "cluster", "number", condition=models.Q(n_viable__gt=1)),
+            index("cycle_pod_number", "cluster", "pod_namespace", "pod_name", "number"),
         ]
 
 
@@ -470,8 +441,8 @@ class QueueMove(OfPod, Row):
 
     class Meta:
         indexes = [
-            models.Index(fields=["cluster", "pod_namespace", "pod_name", "id"], name="move_of_pod"),
-            models.Index(fields=["cluster", "id"], name="move_newest"),
+            index("move_of_pod", "cluster", "pod_namespace", "pod_name", "id"),
+            index("move_newest", "cluster", "id"),
         ]
 
 
@@ -504,7 +475,7 @@ class ControllerRecord(Row):
     mentions = models.TextField(blank=True, default="")
 
     class Meta:
-        indexes = [models.Index(fields=["cluster", "id"], name="controller_newest")]
+        indexes = [index("controller_newest", "cluster", "id")]
 
     @property
     def run(self) -> ControllerRun:
@@ -546,13 +517,10 @@ class Event(Row):
     manifest = PackedJSONField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="event_once")]
+        constraints = [once("event_once", "cluster", "namespace", "name")]
         indexes = [
-            models.Index(
-                fields=["cluster", "involved_namespace", "involved_name", "resource_version"],
-                name="event_involved",
-            ),
-            models.Index(fields=["cluster", "resource_version"], name="event_seq"),
+            index("event_involved", "cluster", "involved_namespace", "involved_name", "resource_version"),
+            index("event_seq", "cluster", "resource_version"),
         ]
 
     @property
@@ -577,9 +545,7 @@ class Checkpoint(Row):
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "engine_seq"], name="checkpoint_once"),
-        ]
+        constraints = [once("checkpoint_once", "cluster", "engine_seq")]
 
 
 class QueueSnapshot(Row):
@@ -624,7 +590,7 @@ class Change(Row):
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        indexes = [models.Index(fields=["cluster", "id"], name="change_newest")]
+        indexes = [index("change_newest", "cluster", "id")]
 
 
 class EarlierCycle(Row):
@@ -647,7 +613,7 @@ class EarlierCycle(Row):
     trace = models.BinaryField(null=True, blank=True)
 
     class Meta:
-        indexes = [models.Index(fields=["cluster", "replaced_seq"], name="earlier_cycle_replaced")]
+        indexes = [index("earlier_cycle_replaced", "cluster", "replaced_seq")]
 
 
 # ---- Object rows: the fold of the log
@@ -684,13 +650,10 @@ class Node(ObjectRow):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "name"], name="node_once"),
-            models.CheckConstraint(
-                condition=models.Q(cpu_milli__gte=0, memory_bytes__gte=0, max_pods__gte=0),
-                name="node_amounts_not_negative",
-            ),
+            once("node_once", "cluster", "name"),
+            holds("node_amounts_not_negative", cpu_milli__gte=0, memory_bytes__gte=0, max_pods__gte=0),
         ]
-        indexes = [models.Index(fields=["cluster", "zone", "name"], name="node_zone_name")]
+        indexes = [index("node_zone_name", "cluster", "zone", "name")]
 
 
 class PodQuerySet(models.QuerySet["Pod"]):
@@ -749,25 +712,27 @@ class Pod(ObjectRow):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pod_once"),
+            once("pod_once", "cluster", "namespace", "name"),
             one_of("phase", ["Pending", "Running", "Succeeded", "Failed", "Unknown"], "pod_phase_known"),
-            models.CheckConstraint(
-                condition=models.Q(cpu_milli__gte=0, memory_bytes__gte=0), name="pod_amounts_not_negative"
-            ),
+            holds("pod_amounts_not_negative", cpu_milli__gte=0, memory_bytes__gte=0),
         ]
         indexes = [
-            models.Index(fields=["cluster", "node_name", "phase"], name="pod_node"),
+            index("pod_node", "cluster", "node_name", "phase"),
             # Wide enough that what nodes have in use is summed without touching the rows.
-            models.Index(
-                fields=["cluster", "node_name", "cpu_milli", "memory_bytes", "takes_room"],
-                name="pod_use",
+            index(
+                "pod_use",
+                "cluster",
+                "node_name",
+                "cpu_milli",
+                "memory_bytes",
+                "takes_room",
                 condition=models.Q(takes_room=True),
             ),
-            models.Index(fields=["cluster", "phase"], name="pod_phase"),
+            index("pod_phase", "cluster", "phase"),
             # All three, so that the few pods not read yet are found among 60,000 without ANALYZE.
-            models.Index(fields=["cluster", "lane", "node_name"], name="pod_lane"),
-            models.Index(fields=["cluster", "priority"], name="pod_priority"),
-            models.Index(fields=["cluster", "owner_kind", "owner_name"], name="pod_owner"),
+            index("pod_lane", "cluster", "lane", "node_name"),
+            index("pod_priority", "cluster", "priority"),
+            index("pod_owner", "cluster", "owner_kind", "owner_name"),
         ]
 
 
@@ -781,10 +746,10 @@ class PriorityClass(ObjectRow):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "name"], name="priority_class_once"),
+            once("priority_class_once", "cluster", "name"),
             one_of("preemption_policy", ["PreemptLowerPriority", "Never"], "priority_class_policy_known"),
         ]
-        indexes = [models.Index(fields=["cluster", "-value"], name="priority_class_value")]
+        indexes = [index("priority_class_value", "cluster", "-value")]
 
 
 class PodDisruptionBudget(ObjectRow):
@@ -810,8 +775,8 @@ class PodDisruptionBudget(ObjectRow):
     failure = models.TextField(blank=True, default="")  # why it could not be counted, in words
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pdb_once")]
-        indexes = [models.Index(fields=["cluster", "disruptions_allowed"], name="pdb_allowed")]
+        constraints = [once("pdb_once", "cluster", "namespace", "name")]
+        indexes = [index("pdb_allowed", "cluster", "disruptions_allowed")]
 
 
 class Manifest(ObjectRow):
@@ -823,9 +788,7 @@ class Manifest(ObjectRow):
     namespace = models.CharField(max_length=253, blank=True, default="")  # empty = cluster scoped
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "kind", "namespace", "name"], name="manifest_once")
-        ]
+        constraints = [once("manifest_once", "cluster", "kind", "namespace", "name")]
 
 
 # ---- Calls of HTTP extenders as they went, and the playground's own rule-based extenders
@@ -864,8 +827,8 @@ class ExtenderCall(Row):
             one_of("state", ["intended", "answered", "skipped"], "extender_call_state_known"),
         ]
         indexes = [
-            models.Index(fields=["cluster", "cycle"], name="extender_call_cycle"),
-            models.Index(fields=["cluster", "state"], name="extender_call_state"),
+            index("extender_call_cycle", "cluster", "cycle"),
+            index("extender_call_state", "cluster", "state"),
         ]
 
     @property
@@ -973,13 +936,11 @@ class ForeignDecision(OfPod, Row):
     trace = models.BinaryField(null=True, blank=True)  # of our cycle
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "seq", "kind"], name="foreign_decision_once"),
-        ]
+        constraints = [once("foreign_decision_once", "cluster", "seq", "kind")]
         indexes = [
-            models.Index(fields=["cluster", "verdict", "seq"], name="foreign_verdict_seq"),
-            models.Index(fields=["cluster", "burst_seq", "place"], name="foreign_burst_place"),
-            models.Index(fields=["cluster", "pod_namespace", "pod_name", "seq"], name="foreign_pod_seq"),
+            index("foreign_verdict_seq", "cluster", "verdict", "seq"),
+            index("foreign_burst_place", "cluster", "burst_seq", "place"),
+            index("foreign_pod_seq", "cluster", "pod_namespace", "pod_name", "seq"),
         ]
 
     @property
@@ -1066,9 +1027,7 @@ class Question(WorkRow):
 
     Kind = choices.QuestionKind
 
-    cluster = models.ForeignKey(
-        Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="questions"
-    )
+    cluster = optional(Cluster, "questions", on_delete=models.CASCADE)
     share = models.CharField(max_length=24, blank=True, default="")  # public id; shares are of an app above
     person = models.CharField(max_length=40, blank=True, default="")  # whose turns it takes (`person_of`)
     generation = models.IntegerField(default=1)
@@ -1083,17 +1042,13 @@ class Question(WorkRow):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["cluster", "generation", "seq", "key"], name="question_asked_once"
-            ),
-            models.UniqueConstraint(
-                fields=["share", "key"], condition=~models.Q(share=""), name="question_of_share_once"
-            ),
+            once("question_asked_once", "cluster", "generation", "seq", "key"),
+            once("question_of_share_once", "share", "key", condition=~models.Q(share="")),
             one_of("state", choices.WorkState.values, "question_state_known"),
         ]
         indexes = [
-            models.Index(fields=["cluster", "state"], name="question_cluster_state"),
-            models.Index(fields=["share", "kind"], name="question_share_kind"),
+            index("question_cluster_state", "cluster", "state"),
+            index("question_share_kind", "share", "kind"),
         ]
 
 
@@ -1106,7 +1061,7 @@ class SeedEnd(Row):
     end = models.JSONField()  # placement, pending, draws, cycles
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["question", "seed"], name="seed_run_once")]
+        constraints = [once("seed_run_once", "question", "seed")]
 
 
 # ---- Work that waits in a lane, whose turn it was last, and when a lane was last seen to work
@@ -1133,7 +1088,7 @@ class Job(Row):
     claimed_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        indexes = [models.Index(fields=["lane", "person"], name="job_lane_person")]
+        indexes = [index("job_lane_person", "lane", "person")]
 
 
 class Turn(Row):
@@ -1144,7 +1099,7 @@ class Turn(Row):
     at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["lane", "person"], name="turn_once")]
+        constraints = [once("turn_once", "lane", "person")]
 
 
 class LanePulse(Row):
@@ -1156,7 +1111,7 @@ class LanePulse(Row):
     passed_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["lane", "worker"], name="lane_pulse_once")]
+        constraints = [once("lane_pulse_once", "lane", "worker")]
 
 
 # ---- A text that is looked at before it becomes a cluster, or that a worker brings into one
@@ -1191,12 +1146,10 @@ class Draft(WorkRow):
     wanted = models.JSONField(default=dict)
     answer = models.JSONField(default=dict)
     problems = models.JSONField(default=list)
-    made = models.ForeignKey(Cluster, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    made = optional(Cluster, "+")
 
     class Meta:
-        constraints = [
-            one_of("state", choices.WorkState.values, "draft_state_known"),
-        ]
+        constraints = [one_of("state", choices.WorkState.values, "draft_state_known")]
 
 
 # ---- Sums for /metrics, shared by all processes, and each cluster's own
@@ -1224,8 +1177,6 @@ class Metric(Row):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["name", "labels"], condition=models.Q(cluster=None), name="metric_once"
-            ),
-            models.UniqueConstraint(fields=["cluster", "name", "labels"], name="cluster_metric_once"),
+            once("metric_once", "name", "labels", condition=models.Q(cluster=None)),
+            once("cluster_metric_once", "cluster", "name", "labels"),
         ]

@@ -3,11 +3,10 @@
 import secrets
 from typing import Any
 
-from django.conf import settings
 from django.db import models
 
-from playground.accounts.models import Team
-from playground.clusters.models import ALPHABET, Cluster, OfCycle, one_of
+from playground.accounts.models import Team, holds, index, once, one_of, optional, person
+from playground.clusters.models import ALPHABET, Cluster, OfCycle
 from playground.clusters.packed import PackedJSONField
 from playground.scenarios.choices import ResultState, ScenarioState, Visibility
 
@@ -23,11 +22,9 @@ class SharedRow(models.Model):
     Visibility = Visibility
 
     public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="%(class)ss"
-    )
+    owner = person("%(class)ss", on_delete=models.CASCADE)
     visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.UNLISTED)
-    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="%(class)ss")
+    team = optional(Team, "%(class)ss", on_delete=models.CASCADE)
     created = models.DateTimeField(auto_now_add=True)
     expires = models.DateTimeField(null=True, blank=True)
 
@@ -35,13 +32,13 @@ class SharedRow(models.Model):
         abstract = True
         constraints = [
             one_of("visibility", Visibility.values, "%(class)s_visibility_known"),
-            models.CheckConstraint(
-                condition=models.Q(visibility="team", team__isnull=False)
+            holds(
+                "%(class)s_team_if_team_only",
+                models.Q(visibility="team", team__isnull=False)
                 | (~models.Q(visibility="team") & models.Q(team__isnull=True)),
-                name="%(class)s_team_if_team_only",
             ),
         ]
-        indexes = [models.Index(fields=["expires"], name="%(class)s_expires")]
+        indexes = [index("%(class)s_expires", "expires")]
 
 
 class Scenario(SharedRow):
@@ -103,14 +100,12 @@ class Scenario(SharedRow):
         constraints = [
             *SharedRow.Meta.constraints,
             one_of("state", ScenarioState.values, "scenario_state_known"),
-            models.UniqueConstraint(
-                fields=["gallery_name"], condition=~models.Q(gallery_name=""), name="scenario_gallery_once"
-            ),
+            once("scenario_gallery_once", "gallery_name", condition=~models.Q(gallery_name="")),
         ]
         indexes = [
             *SharedRow.Meta.indexes,
-            models.Index(fields=["owner", "-created"], name="scenario_owner_created"),
-            models.Index(fields=["digest"], name="scenario_digest"),
+            index("scenario_owner_created", "owner", "-created"),
+            index("scenario_digest", "digest"),
         ]
 
     def __str__(self) -> str:
@@ -129,9 +124,7 @@ class RecordedCycle(OfCycle):
     sentence = models.TextField(blank=True, default="")
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["scenario", "number"], name="recorded_cycle_once"),
-        ]
+        constraints = [once("recorded_cycle_once", "scenario", "number")]
 
 
 class Verification(models.Model):
@@ -156,7 +149,7 @@ class Verification(models.Model):
 
     class Meta:
         constraints = [one_of("state", ResultState.values, "verification_state_known")]
-        indexes = [models.Index(fields=["scenario", "-id"], name="verification_newest")]
+        indexes = [index("verification_newest", "scenario", "-id")]
 
     @property
     def is_proof(self) -> bool:
@@ -189,7 +182,7 @@ class Comparison(SharedRow):
         ]
         indexes = [
             *SharedRow.Meta.indexes,
-            models.Index(fields=["owner", "-created"], name="comparison_owner_created"),
+            index("comparison_owner_created", "owner", "-created"),
         ]
 
     @property
@@ -205,12 +198,8 @@ class Moment(models.Model):
     (`scenarios.briefs`). Of a cluster it holds for one generation only.
     """
 
-    cluster = models.ForeignKey(
-        Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="moments"
-    )
-    scenario = models.ForeignKey(
-        Scenario, null=True, blank=True, on_delete=models.CASCADE, related_name="moments"
-    )
+    cluster = optional(Cluster, "moments", on_delete=models.CASCADE)
+    scenario = optional(Scenario, "moments", on_delete=models.CASCADE)
     generation = models.IntegerField(default=0)
     cycle = models.BigIntegerField()
     created = models.DateTimeField(auto_now_add=True)
@@ -220,21 +209,19 @@ class Moment(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(cluster__isnull=False, scenario__isnull=True)
+            holds(
+                "moment_of_one",
+                models.Q(cluster__isnull=False, scenario__isnull=True)
                 | models.Q(cluster__isnull=True, scenario__isnull=False),
-                name="moment_of_one",
             ),
-            models.UniqueConstraint(
-                fields=["cluster", "generation", "cycle"],
+            once(
+                "moment_of_cluster_once",
+                "cluster",
+                "generation",
+                "cycle",
                 condition=models.Q(cluster__isnull=False),
-                name="moment_of_cluster_once",
             ),
-            models.UniqueConstraint(
-                fields=["scenario", "cycle"],
-                condition=models.Q(scenario__isnull=False),
-                name="moment_of_scenario_once",
-            ),
+            once("moment_of_scenario_once", "scenario", "cycle", condition=models.Q(scenario__isnull=False)),
         ]
 
 
@@ -242,9 +229,7 @@ class Origin(models.Model):
     """The share a cluster came from, or was last shared as, and whether it has changed since."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="share_origin")
-    scenario = models.ForeignKey(
-        Scenario, null=True, blank=True, on_delete=models.SET_NULL, related_name="origins"
-    )
+    scenario = optional(Scenario, "origins")
     scenario_id_kept = models.CharField(max_length=24)  # stays when the share is deleted
     shared = models.BooleanField(default=False)  # shared as it, not forked from it
     generation = models.IntegerField(default=1)
@@ -256,9 +241,7 @@ class Origin(models.Model):
 class Verdict(SharedRow):
     """A shared answer; it does not follow the cluster and remains when the cluster is deleted."""
 
-    cluster = models.ForeignKey(
-        Cluster, null=True, blank=True, on_delete=models.SET_NULL, related_name="verdicts"
-    )
+    cluster = optional(Cluster, "verdicts")
     cluster_name = models.CharField(max_length=100)
     seq = models.BigIntegerField()  # of the cluster's log as it was asked about
     engine_version = models.CharField(max_length=40)
