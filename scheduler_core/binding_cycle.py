@@ -33,8 +33,7 @@ from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPod, WaitingPods
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue.moves import Lane, QueueMove
-from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.queued_pod_info import Lane, QueuedPodInfo, QueueMove
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
 _GONE = "the pod was deleted before its Binding to {} was heard of"

@@ -17,7 +17,7 @@ from scheduler_core.framework import cluster_event
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue.moves import Lane
+from scheduler_core.queue.queued_pod_info import Lane
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
 _SLICE_UPDATE = cluster_event.ClusterEvent(

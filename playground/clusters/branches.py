@@ -14,14 +14,13 @@ from playground.clusters.drive.config import set_assumed_expiry, set_config, set
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.kinds import Kind, by_kind, named
-from playground.clusters.lifecycle import clone_cluster
+from playground.clusters.lifecycle import before_write, clone_cluster, is_binding
 from playground.clusters.log.changes import one_change
 from playground.clusters.log.rows import row_of, rows_of
 from playground.clusters.log.writer import ObjectKey, locked, writing
 from playground.clusters.models import Change, Cluster, LogEntry, Node, Pod, Question
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.deletion import delete_in
-from playground.clusters.objects.original_manifests import before_write, is_binding
 from playground.clusters.objects.updates import without_server_fields
 from playground.clusters.objects.write import bind_pod, delete_object, replace_object, set_cordon
 from playground.engine.batch import merged_changes

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from subprocess import PIPE
@@ -23,17 +24,19 @@ import msgspec
 
 from playground.engine.entries import CycleRecord
 from playground.engine.limits import why_ended
+from playground.engine.moments import StateReader
 from playground.engine.plugins import allowed
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.merge import merge_patch
+from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import effective_steps, in_run_order, scenario_digest
 from scheduler_core.scenario.carried import MAX_LINK_CHARS as MAX_LINK_CHARS
 from scheduler_core.scenario.carried import Carried, CarriedError, carried_in, carry, check_words
 from scheduler_core.scenario.errors import Problem
 from scheduler_core.scenario.errors import ScenarioError as ScenarioError
-from scheduler_core.scenario.gallery import ORDER, Way, four_ways, gallery_text
+from scheduler_core.scenario.gallery import ORDER, Way, four_ways, gallery_scenario, gallery_text
 from scheduler_core.scenario.load import (
     FieldNote,
     dump_scenario,
@@ -45,6 +48,7 @@ from scheduler_core.scenario.load import (
 )
 from scheduler_core.scenario.types import Decisions, Scenario, object_key
 from scheduler_core.scenario.types import Step as ScenarioStep
+from scheduler_core.sim.simulation import Simulation
 from scheduler_core.sim.timeline import Timeline
 from scheduler_core.validation.admission import check_only_default
 from scheduler_core.validation.updates import check_priority_class_update
@@ -575,3 +579,65 @@ def unfolded(data: bytes, *, max_bytes: int) -> Carried | None:
 def line_of(text: bytes, *, note: str = "", opens_at: int | None = None) -> str:
     """The line of a document that is known to be a scenario."""
     return carry(load(text), note=note, opens_at=opens_at)
+
+
+# ---- our own small scenarios
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One stop of a lesson's path, asked before it is shown.
+
+    Attributes
+    ----------
+    number, of : int
+        Which of the lesson's questions.
+    state : mapping
+        As `StateReader.read`, right before the cycle.
+    cycle : mapping
+        The cycle's explanation.
+    spec : mapping
+        The pod's.
+    text : str
+        What the stop teaches.
+    """
+
+    number: int
+    of: int
+    state: Mapping[str, Any]
+    cycle: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    text: str
+
+
+@lru_cache(maxsize=128)
+def questions(name: str) -> tuple[Prediction, ...]:
+    """The questions of a teaching scenario, which is run for them.
+
+    Raises
+    ------
+    KeyError
+        There is no such scenario.
+    """
+    scenario = gallery_scenario(name)
+    states: dict[int, tuple[dict[str, Any], dict[str, Mapping[str, Any]]]] = {}
+    stops = sorted({stop.cycle for stop in scenario.path})
+    reader = StateReader()
+
+    def look(simulation: Simulation) -> None:
+        # The cycles of a pod group are one turn of the scheduler: all but the first keep its state.
+        for number in stops:
+            if number > simulation.scheduler.cycle:
+                pods = simulation.world.all("Pod")
+                specs = {stored.typed.uid: stored.manifest["spec"] for stored in pods}
+                states[number] = (reader.read(simulation, with_figures=False), specs)
+
+    run = run_scenario(scenario, full_traces=True, before_cycle=look)
+    found = []
+    for number, stop in enumerate(scenario.path, 1):
+        record = run.cycle(stop.cycle)
+        assert record is not None
+        state, specs = states[stop.cycle]
+        spec = specs.get(record.uid, {})
+        found.append(Prediction(number, len(scenario.path), state, record.explain(), spec, stop.text))
+    return tuple(found)

@@ -36,8 +36,7 @@ from playground.clusters.row_types import Cluster
 from playground.engine.admission import taken_only_here
 from playground.kube_api import managed_fields, patches
 from playground.kube_api.built_in import built_in_object, keep, recreate, write_down
-from playground.kube_api.read_defaults import with_read_defaults
-from playground.kube_api.reading import page_of, switched
+from playground.kube_api.reading import page_of, switched, with_read_defaults
 from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, Target, document_of, manifest_of, patch_of
 from playground.kube_api.status import Refusal, success
 from playground.kube_api.tables import path_of, values

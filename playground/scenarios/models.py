@@ -195,7 +195,7 @@ class Moment(models.Model):
     """What a cluster, or a scenario's run, looked like after one cycle: a cache, decided again when it is gone.
 
     `data` is the state that `engine.moments` reads, `brief` what a page draws of a large cluster
-    (`scenarios.briefs`). Of a cluster it holds for one generation only.
+    (`services.recording`). Of a cluster it holds for one generation only.
     """
 
     cluster = optional(Cluster, "moments", on_delete=models.CASCADE)

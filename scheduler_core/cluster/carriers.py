@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.journal import grown
 from scheduler_core.cluster.listers import Listers
-from scheduler_core.cluster.pod_classes import Anchor, PodClasses, anchors_of
-from scheduler_core.cluster.selection import DomainCounts
+from scheduler_core.cluster.selection import Anchor, DomainCounts, PodClasses, anchors_of
 from scheduler_core.cluster.topology import Topology
 from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.objects.pod import AffinityTerm, Pod

@@ -13,9 +13,8 @@ from scheduler_core.cluster.default_selectors import DefaultSelectors
 from scheduler_core.cluster.journal import grown
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeTable
-from scheduler_core.cluster.pod_classes import Anchor, PodClasses
 from scheduler_core.cluster.pod_table import PodTable
-from scheduler_core.cluster.selection import PodSelector, Selection
+from scheduler_core.cluster.selection import Anchor, PodClasses, PodSelector, Selection
 from scheduler_core.cluster.topology import Topology
 from scheduler_core.errors import require
 from scheduler_core.thresholds import thresholds

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from scheduler_core.framework.cluster_event import ActionType, ClusterEvent
-from scheduler_core.queue.moves import Lane
-from scheduler_core.queue.queued_pod_info import QueuedPodInfo, info_document, info_from_document
+from scheduler_core.queue.queued_pod_info import Lane, QueuedPodInfo, info_document, info_from_document
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
 CHECKPOINT_VERSION = 2

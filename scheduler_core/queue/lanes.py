@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from scheduler_core.errors import require
 from scheduler_core.framework.cluster_event import ClusterEvent
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue.moves import Lane
-from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.queued_pod_info import Lane, QueuedPodInfo
 
 
 class KeyedHeap:

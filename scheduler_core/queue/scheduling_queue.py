@@ -12,8 +12,7 @@ from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.hints import Asked, HintMap
 from scheduler_core.queue.lanes import SECOND_NS, ActiveQueue, BackoffQueue, SortKey, UnschedulablePods
-from scheduler_core.queue.moves import Lane, QueueMove
-from scheduler_core.queue.queued_pod_info import NO_PLUGINS, QueuedPodInfo, priority_sort_key
+from scheduler_core.queue.queued_pod_info import NO_PLUGINS, Lane, QueuedPodInfo, QueueMove, priority_sort_key
 
 FLUSH_INTERVAL_NS = 30 * SECOND_NS
 """How often pods that waited too long among the unschedulable ones are looked for."""

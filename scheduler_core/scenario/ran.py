@@ -15,7 +15,7 @@ from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.framework.words import sentence
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
-from scheduler_core.queue.moves import QueueMove
+from scheduler_core.queue.queued_pod_info import QueueMove
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.scenario import record
 from scheduler_core.scenario.types import Manifest, Scenario

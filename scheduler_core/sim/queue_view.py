@@ -9,8 +9,7 @@ from typing import Any
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.lanes import ORDERING_WINDOW_NS
-from scheduler_core.queue.moves import Lane
-from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.queued_pod_info import Lane, QueuedPodInfo
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.controllers import karpenter
 from scheduler_core.sim.controllers.autoscaler import SYNC

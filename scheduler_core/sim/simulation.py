@@ -31,7 +31,7 @@ from scheduler_core.framework.registry import Registry
 from scheduler_core.installed_plugins import known
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import PodGroup
-from scheduler_core.queue.moves import QueueMove
+from scheduler_core.queue.queued_pod_info import QueueMove
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.schedule_one import Recorded

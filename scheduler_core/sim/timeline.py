@@ -13,7 +13,7 @@ from scheduler_core.clock import SECOND_NS
 from scheduler_core.framework.words import CycleFacts
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.resources import CPU, pod_requests
-from scheduler_core.queue.moves import QueueMove
+from scheduler_core.queue.queued_pod_info import QueueMove
 from scheduler_core.sim.changes import ControllerRun
 
 PENDING: Final = ("queued", "backoff", "gated", "unschedulable", "nominated", "permit", "binding")

@@ -19,7 +19,7 @@ from playground.clusters.models import QueueMove as StoredMove
 from playground.clusters.models import QueueSnapshot, Run
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.batch import Budget
-from scheduler_core.queue.moves import Lane, QueueMove
+from scheduler_core.queue.queued_pod_info import Lane, QueueMove
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 from tests.tables import table
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from playground.clusters.packed import pack
-from playground.scenarios.briefs import MOST_CARDS, brief_of
 from playground.scenarios.models import Moment
 from playground.scenarios.selectors import moment
-from playground.scenarios.services.recording import moment_row
+from playground.scenarios.services.recording import MOST_CARDS, brief_of, moment_row
 from playground.web.scenarios import past_board
 from tests.clusters.builders import make_cluster
 from tests.web.cases import by_attribute

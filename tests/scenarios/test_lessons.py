@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 
 import pytest
 
-from playground.engine.lessons import questions
+from playground.engine.scenarios import questions
 from playground.web.scenarios.lessons import MOST_CHOICES, NO_NODE, rights, view_question
 from scheduler_core.scenario import run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_scenario

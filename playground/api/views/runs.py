@@ -28,10 +28,10 @@ from playground.clusters.objects.queries import get_run, list_runs
 from playground.clusters.row_types import Cluster, Run
 from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
-from playground.scenarios.briefs import brief_of
 from playground.scenarios.row_types import Scenario
 from playground.scenarios.services import moments, proof
 from playground.scenarios.services.proof import is_whole
+from playground.scenarios.services.recording import brief_of
 from scheduler_core.objects.fields import format_time_ns
 
 

@@ -46,7 +46,7 @@ from playground.clusters.objects.queries import selector_matches
 from playground.clusters.objects.updates import same, updated
 from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
-from playground.engine.resizing import check_quality, resized
+from playground.engine.admission import check_quality, resized
 from scheduler_core.objects.defaults import PriorityClasses
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.labels import subdomain_errors

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from playground.engine.columns import with_uses
 from playground.engine.scenarios import FreshRun
-from playground.scenarios.briefs import MOST_CARDS, brief_of
 from playground.scenarios.models import Moment, RecordedCycle, Scenario
 from playground.scenarios.services.storage import count_stored
 
@@ -59,3 +59,40 @@ def moment_row(number: int, state: Mapping[str, Any], **whose: Any) -> Moment:
     """An unsaved row of the state after a cycle."""
     is_large = len(state["nodes"]) > MOST_CARDS
     return Moment(cycle=number, data=state, brief=brief_of(state) if is_large else None, **whose)
+
+
+# ---- what a page draws of a moment of a large cluster
+
+MOST_CARDS: Final = 200
+"""Nodes up to which each is drawn with its pods."""
+LANE_ITEMS: Final = 6
+"""Pods of a lane that are named."""
+
+
+def brief_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state (`engine.moments`) without its pods.
+
+    Returns
+    -------
+    dict
+        ``nodes`` with what bound and reserved pods request (`columns.with_uses`), ``queue`` (lane ->
+        ``count`` and the first ``items``, each with its ``priority_class``), ``n_pods``, ``classes``, ``clock_ns``.
+    """
+    heads = {
+        lane: {"count": len(items), "items": items[:LANE_ITEMS]} for lane, items in state["queue"].items()
+    }
+    named = {item["pod"] for head in heads.values() for item in head["items"]}
+    classes = {
+        key: pod["priority_class"]
+        for pod in state["pods"]
+        if (key := f"{pod['namespace']}/{pod['name']}") in named
+    }
+    for head in heads.values():
+        head["items"] = [item | {"priority_class": classes.get(item["pod"], "")} for item in head["items"]]
+    return {
+        "nodes": with_uses(state["nodes"], state["pods"]),
+        "queue": heads,
+        "n_pods": len(state["pods"]),
+        "classes": state["classes"],
+        "clock_ns": state["clock_ns"],
+    }

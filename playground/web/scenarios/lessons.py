@@ -11,8 +11,7 @@ import yaml
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from playground.engine.lessons import Prediction, questions
-from playground.engine.scenarios import gallery_documents, load
+from playground.engine.scenarios import Prediction, gallery_documents, load, questions
 from playground.web.amounts import requested
 from playground.web.cycles.preemption import CRITERIA
 from playground.web.looks import View

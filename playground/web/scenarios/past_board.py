@@ -11,8 +11,8 @@ from playground.clusters.board.nodes import NodeUse, PodUse, natural
 from playground.clusters.history.queue import LANES, item_of
 from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
-from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.scenarios.services import moments
+from playground.scenarios.services.recording import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.web.board.queue import view_lanes
 from playground.web.look import Marks, view_look
 from playground.web.looks import PriorityScale, View, made_of

@@ -8,8 +8,7 @@ from scheduler_core.clock import Clock
 from scheduler_core.framework.cluster_event import NODE_ADD
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
-from scheduler_core.queue.moves import Lane, QueueMove
-from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.queue.queued_pod_info import Lane, QueuedPodInfo, QueueMove
 from scheduler_core.queue.scheduling_queue import SchedulingQueue
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, make_node, make_pod, make_queue
 

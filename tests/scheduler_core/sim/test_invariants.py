@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_core.cluster.selection import PodSelector
 from scheduler_core.objects.labels import selector_from_labels
-from scheduler_core.queue.moves import Lane
+from scheduler_core.queue.queued_pod_info import Lane
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import make_node, make_pod
