@@ -57,6 +57,8 @@ VAGUE = re.compile(
 
 
 def vague_first_lines(source: str) -> list[str]:
+    if not VAGUE.search(source):
+        return []
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     texts = [
         ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, documented)
@@ -93,7 +95,9 @@ PARAMETERS = "playground/web/site.py"
 
 
 def messages_in(source: str) -> list[str]:
-    """Texts of several words that are no docstrings."""
+    """Texts of several words that are no docstrings; none where no such word is in the source at all."""
+    if not SAID.search(source):
+        return []
     tree = ast.parse(source)
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return [

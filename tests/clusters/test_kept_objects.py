@@ -24,6 +24,7 @@ from playground.scenarios.selectors import origin_state
 from playground.scenarios.services.forking import do_next_step, fork, make_text
 from playground.scenarios.services.shares import share
 from tests.clusters.builders import make_cluster
+from tests.web.factories import copied
 
 pytestmark = pytest.mark.any_database
 
@@ -72,6 +73,10 @@ def fresh_of(cluster: Cluster) -> set[str]:
 
 @pytest.fixture
 def full(db: None) -> Cluster:
+    return copied("one of each kind", one_of_each_kind)
+
+
+def one_of_each_kind() -> Cluster:
     cluster = make_cluster()
     result = apply_documents(cluster=cluster, text=every_object(), field_validation="Strict")
     assert not result.ignored and not result.warnings

@@ -26,7 +26,7 @@ SCALED = ("deployment.apps", "replicaset.apps", "replicationcontroller", "statef
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("one_in", [6, pytest.param(1, marks=pytest.mark.nightly("playground/kube_api/"))])
+@pytest.mark.parametrize("one_in", [9, pytest.param(1, marks=pytest.mark.nightly("playground/kube_api/"))])
 def test_each_verb_is_done_to_an_object_of_each_kind(
     asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path, one_in: int
 ) -> None:

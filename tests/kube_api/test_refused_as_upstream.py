@@ -182,6 +182,7 @@ def test_a_copy_that_kubectl_keeps_may_be_larger_and_that_is_told(kube: Kube, cl
     assert (fitting.status_code, fitting.get("Warning", "")) == (200, "")
 
 
+@pytest.mark.nightly("playground/kube_api/", "playground/clusters/custom_kinds.py")
 @pytest.mark.kubectl
 @pytest.mark.slow
 @pytest.mark.timeout(300)

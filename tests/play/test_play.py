@@ -89,6 +89,7 @@ def test_play_serves_says_where_and_stops_cleanly_also_while_a_live_page_is_open
     assert "Traceback" not in playground.log.read_text()
 
 
+@pytest.mark.nightly("playground/play/", "playground/clusters/drive/", "scheduler_core/group_cycle.py")
 @pytest.mark.slow
 def test_a_gang_at_permit_a_veto_and_a_preemption_run_live_and_all_ends_with_a_killed_parent(
     playground: Playground,

@@ -235,7 +235,9 @@ class Wire:
         return SimpleNamespace(status_code=answer.status, content=answer.data)
 
 
-@pytest.mark.parametrize(("run", "n_decisions"), [("b-bind", 12), ("d-preemption", 8)])
+@pytest.mark.parametrize(
+    ("run", "n_decisions"), [pytest.param("b-bind", 12, marks=by_night), ("d-preemption", 8)]
+)
 def test_a_real_scheduler_that_is_followed_decides_as_ours(
     run: str, n_decisions: int, instance: Instance
 ) -> None:

@@ -18,6 +18,7 @@ from playground.scenarios.services import forking
 from playground.scenarios.services import questions as upgrades
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario
+from tests.changes import one_in
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wakes")]
@@ -166,7 +167,7 @@ def test_what_cannot_be_previewed_is_refused() -> None:
     assert not Question.objects.exists()
 
 
-@pytest.mark.parametrize("followed", ["1.34", "1.35", "1.36"])
+@pytest.mark.parametrize("followed", one_in(3, ["1.34", "1.35", "1.36"], "playground/scenarios/"))
 def test_the_release_chosen_first_is_another_than_the_one_that_is_followed(
     client: Client, followed: str
 ) -> None:

@@ -25,6 +25,7 @@ from scheduler_core.plugin_kit import check
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
+from tests.changes import one_in
 from tests.manifests import make_object, scheduler_config
 from tests.plugin_packages import installed_examples
 from tests.scheduler_core.sim.builders import pod_named
@@ -115,6 +116,7 @@ def test_the_worked_example_is_met(package: Any, policy: str, points: int, devic
     assert int(scored.max()) == points
 
 
+@pytest.mark.nightly("examples/gpu_sharing/", "scheduler_core/plugin_kit.py")
 def test_every_plugin_conforms(package: Any) -> None:
     objects = [gpu_node(f"gpu-{index}", gpus=1 + index % 3) for index in range(4)]
     objects += [
@@ -180,7 +182,7 @@ def test_devices_outlive_a_checkpoint(package: Any) -> None:
 # ---- the experiment
 
 
-@pytest.mark.parametrize("policy", DETERMINISTIC)
+@pytest.mark.parametrize("policy", one_in(3, DETERMINISTIC, "examples/gpu_sharing/"))
 def test_every_placement_is_the_records(package: Any, trace: Any, policy: str) -> None:
     outcome = package("experiment").run(trace, policy, 0)
     ours = [one and [one[0], sorted(one[1])] for one in outcome.placements]
@@ -240,6 +242,7 @@ def test_values_at_a_load_are_means_of_the_arrivals_that_round_to_it(package: An
 # ---- the command
 
 
+@pytest.mark.nightly("examples/gpu_sharing/")
 def test_runs_are_kept_shown_drawn_and_checked(
     package: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

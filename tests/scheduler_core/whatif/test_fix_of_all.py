@@ -1,4 +1,7 @@
-"""`fix` of all that is pending on a dump of 200 nodes and 3,000 pods: no pod's page says anything else."""
+"""`fix` of all that is pending on a dump of 200 nodes and 3,000 pods: no pod's page says anything else.
+
+By day a few of each workload wait, which is all the same but for the time that it takes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import pytest
 import yaml
 
 from scheduler_core.cli.manifests import scenario_of_dump
@@ -18,29 +22,35 @@ from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.fixes import FixAnswer
 from scheduler_core.whatif.workloads import alike_pending, classes_of, waiting_pods
 from tests.manifests import make_object
-from tests.real_dump import real_dump
+from tests.real_dump import real_dump, with_few_waiting
 from tests.tables import table
 
 IDLE = Path(__file__).parents[2] / "cases" / "fixes" / "moves" / "cordoned-and-idle.yaml"
 
 
+waiting = pytest.mark.parametrize(
+    "waiting", ["few", pytest.param("all", marks=pytest.mark.nightly("scheduler_core/whatif/"))]
+)
+
+
 @cache
-def asked() -> tuple[Simulation, FixAnswer, list[FixAnswer]]:
+def asked(waiting: str) -> tuple[Simulation, FixAnswer, list[FixAnswer]]:
     """The dump once it is at rest, the answer about all that waits, and what was known on the way."""
-    simulation = run_scenario(
-        load_scenario(scenario_of_dump(real_dump(200, 3_000))), full_traces=False
-    ).simulation
+    dump = real_dump(200, 3_000)
+    dump = with_few_waiting(dump) if waiting == "few" else dump
+    simulation = run_scenario(load_scenario(scenario_of_dump(dump)), full_traces=False).simulation
     parts: list[FixAnswer] = []
     return simulation, fix(simulation, {}, partly=parts.append), parts
 
 
-def test_the_plan_says_of_each_workload_what_the_pages_of_its_pods_say() -> None:
-    simulation, whole, _ = asked()
+@waiting
+def test_the_plan_says_of_each_workload_what_the_pages_of_its_pods_say(waiting: str) -> None:
+    simulation, whole, _ = asked(waiting)
     pods = waiting_pods(simulation)
     classes = classes_of(pods)
     said = {key: answer for answer in whole.workloads for key in answer.pods}
     assert len(classes) > 4 and set(said) == {pod.key for pod in pods} == set(whole.pods)
-    for alike in classes[::3]:
+    for alike in classes:
         # The page of each of these pods asks about all of them.
         assert all(alike_pending(simulation, pod) == alike for pod in (alike[0], alike[-1]))
         page, mine = fix(simulation, {"pod": alike[-1].key}), said[alike[0].key]
@@ -50,23 +60,26 @@ def test_the_plan_says_of_each_workload_what_the_pages_of_its_pods_say() -> None
         assert all(one.seeds for one in mine.fixes if one.of <= 100), alike[0].key
 
 
-def test_what_is_known_of_some_workloads_comes_before_the_whole() -> None:
-    _, whole, parts = asked()
+@waiting
+def test_what_is_known_of_some_workloads_comes_before_the_whole(waiting: str) -> None:
+    _, whole, parts = asked(waiting)
     counts = [len(part.workloads) for part in parts]
     assert counts == list(range(1, len(whole.workloads) + 1))
     assert {id(one) for one in parts[-1].workloads} == {id(one) for one in whole.workloads}
 
 
-def test_the_price_is_at_most_a_fifth_above_the_bound_and_holds_in_20_seeds() -> None:
-    _, whole, _ = asked()
+@waiting
+def test_the_price_is_at_most_a_fifth_above_the_bound_and_holds_in_20_seeds(waiting: str) -> None:
+    _, whole, _ = asked(waiting)
     best = whole.best
     assert best is not None and best.cost is not None and whole.bound is not None
     assert whole.bound <= best.cost + 1e-6 <= 1.2 * whole.bound
     assert (best.seeds, best.holds) == (20, 20) and best.placed == len(best.lands)
 
 
-def test_the_plan_of_nodes_counts_as_fix_does() -> None:
-    simulation, whole, _ = asked()
+@waiting
+def test_the_plan_of_nodes_counts_as_fix_does(waiting: str) -> None:
+    simulation, whole, _ = asked(waiting)
     plan = answer_question(simulation, {"ask": "backlog"})
     figures = {one["words"]: one["value"] for one in plan["figures"]}
     assert figures["pending"] == len(whole.pods)
