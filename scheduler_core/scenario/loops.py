@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.merge import merge_patch
+from scheduler_core.objects.node import LABEL_HOSTNAME
 from scheduler_core.objects.quantity import quantity_from
 from scheduler_core.scenario import types
 from scheduler_core.scenario.canonical import without_server_fields
@@ -283,8 +284,9 @@ def _workload_edits(scenario: types.Scenario, wrong: Wrong) -> Iterator[tuple[st
         if f"{kind} {meta.get('namespace') or 'default'}/{meta.get('name')}" not in wrong.objects:
             continue
         spec = one.get("spec") or {}
-        template = (spec.get("template") or {}).get("spec") or {}
-        for said, patch in _template_edits(template, wrong.kind):
+        whole = spec.get("template") or {}
+        template, labels = whole.get("spec") or {}, (whole.get("metadata") or {}).get("labels") or {}
+        for said, patch in _template_edits(template, labels, wrong.kind):
             patched = _patched(scenario, kind, str(meta["name"]), {"spec": {"template": {"spec": patch}}})
             yield f"{kind} {meta['name']}: {said}", patched
         replicas = spec.get("replicas")
@@ -316,7 +318,9 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _SOFT, _HARD = "ScheduleAnyway", "DoNotSchedule"
 
 
-def _template_edits(template: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _template_edits(
+    template: Mapping[str, Any], labels: Mapping[str, str], kind: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Patches of a pod template: rules that make pods wait are preferred only, others are made to hold."""
     spread = template.get("topologySpreadConstraints") or ()
     affinity = template.get("affinity") or {}
@@ -339,6 +343,10 @@ def _template_edits(template: Mapping[str, Any], kind: str) -> Iterator[tuple[st
         yield f"spread with whenUnsatisfiable: {_HARD}", {"topologySpreadConstraints": hard}
         if kind == LOOP:
             yield "drop the preferred spread", {"topologySpreadConstraints": None}
+    if kind == BELOW and labels and not (affinity.get("podAntiAffinity") or {}).get(_REQUIRED):
+        term = {"labelSelector": {"matchLabels": labels}, "topologyKey": LABEL_HOSTNAME}
+        apart = {"affinity": {"podAntiAffinity": {_REQUIRED: [term]}}}
+        yield "require nodes without another of its pods (podAntiAffinity)", apart
     if kind == LOOP:
         for rule in affinity:
             if _PREFERRED in (affinity[rule] or {}):
@@ -435,7 +443,7 @@ def lines_of(search: LoopSearch) -> Iterator[str]:
         if arrow.rule and arrow.rule not in arrow.what:
             yield f"     because {arrow.rule}"
     if wrong.kind == LOOP:
-        yield "  and the state is that of the beginning."
+        yield "  and the state is that of the beginning, but for names."
         yield f"Goes round: {', '.join(wrong.objects)}."
     if search.cures:
         yield f"The smallest change that ends it: {search.cures[0].words}."

@@ -17,12 +17,12 @@ from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.labels import LabelSelector
-from scheduler_core.objects.node import LABEL_HOSTNAME
+from scheduler_core.objects.node import LABEL_HOSTNAME, Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario import types
 from scheduler_core.scenario.ran import RunPart, ScenarioRun
 from scheduler_core.scenario.run import run as run_scenario
-from scheduler_core.sim.changes import Act, Mention, ObjectWritten
+from scheduler_core.sim.changes import Act, Mention, ObjectWritten, Outcome
 from scheduler_core.sim.controllers.autoscaler import KIND as SCALER
 from scheduler_core.sim.controllers.autoscaler import SCALED, AutoscalerController
 from scheduler_core.sim.controllers.cluster_autoscaler import ClusterAutoscaler
@@ -59,6 +59,8 @@ class Arrow:
         The scenario's step that did it, from 1; else 0.
     crashed : str
         The node that crashes.
+    like : str
+        `what`, but for names of nodes that are alike.
     """
 
     at_ns: int
@@ -69,11 +71,7 @@ class Arrow:
     plugin: str = ""
     step: int = 0
     crashed: str = ""
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        """The same in each round."""
-        return self.by, self.what
+    like: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +114,12 @@ class Seen:
     state: str
     arrows: tuple[Arrow, ...]
     n_pending: int
+    kinds: tuple[tuple[str, str], ...]
+    """Of its arrows, but for names of nodes that are alike."""
+
+    @property
+    def named(self) -> list[str]:
+        return [arrow.what for arrow in self.arrows]
 
 
 @dataclass(slots=True)
@@ -182,7 +186,7 @@ class _Eyes:
                 for one in self._scenario.objects
                 if one["kind"] == "Pod"
             )
-            self._promises.broken(simulation, ())
+            self._promises.broken(simulation.world, (), part.outcomes)
             return False
         done = self._steps_before(n_steps, simulation.now_ns)
         arrows = (*done, *self._teller.arrows(part))
@@ -190,11 +194,13 @@ class _Eyes:
             watch.steps_ns = after_ns
         self._n_moments += 1
         if part.outcomes and watch.broken is None:
-            found = self._promises.broken(simulation, arrows)
+            found = self._promises.broken(simulation.world, arrows, part.outcomes)
             if found is not None:
                 watch.broken = self.wrong(*found, arrows, after_ns)
         if arrows:
-            watch.moments.append(Seen(after_ns, state_of(simulation.world), arrows, n_pending(simulation)))
+            kinds = tuple(sorted((arrow.by, arrow.like) for arrow in arrows))
+            state, waiting = state_of(simulation.world), n_pending(simulation)
+            watch.moments.append(Seen(after_ns, state, arrows, waiting, kinds))
             watch.loop = _loop(watch.moments)
         return watch.loop is not None or self._n_moments >= MOST_MOMENTS
 
@@ -257,10 +263,15 @@ def round_sizes(moments: Sequence[Any]) -> Iterator[int]:
 
 
 def _loop(moments: Sequence[Seen]) -> Wrong | None:
-    """The shortest end of the moments that is there twice and moves something."""
-    for size in round_sizes([(seen.state, [arrow.kind for arrow in seen.arrows]) for seen in moments]):
+    """The shortest end of the moments that is there twice (three times with other nodes) and moves something."""
+    for size in round_sizes([(seen.state, seen.kinds) for seen in moments]):
         last, before = moments[-size:], moments[-2 * size : -size]
         arrows = tuple(arrow for seen in last for arrow in seen.arrows)
+        if any(one.named != other.named for one, other in zip(last, before, strict=True)):
+            # Other nodes that are alike: it may have been chance, once.
+            first = moments[-3 * size : -2 * size]
+            if [(seen.state, seen.kinds) for seen in first] != [(seen.state, seen.kinds) for seen in last]:
+                continue
         lasts = last[-1].after_ns - before[-1].after_ns
         if lasts > 0 and any(arrow.by != _SCHEDULER for arrow in arrows):
             names = tuple(sorted({name for arrow in arrows for name in arrow.objects}))
@@ -281,10 +292,9 @@ def state_of(world: World) -> str:
     nodes = []
     for stored in world.all("Node"):
         node = stored.typed
-        labels = [one for one in node.labels.items() if one[0] != LABEL_HOSTNAME and one[1] != node.name]
         taints = sorted((taint.key, taint.effect) for taint in node.taints)
         on_it = sorted(pods.get(node.name, ()))
-        nodes.append((sorted(labels), sorted(node.allocatable.items()), taints, node.unschedulable, on_it))
+        nodes.append((*_kind_of(node), taints, node.unschedulable, on_it))
     replicas = [
         (kind, stored.key, (stored.manifest.get("spec") or {}).get("replicas"))
         for kind in SCALED
@@ -292,6 +302,12 @@ def state_of(world: World) -> str:
         if (stored.manifest.get("spec") or {}).get("replicas")
     ]
     return repr((sorted(nodes, key=repr), sorted(pods.get("", ())), sorted(map(repr, replicas))))
+
+
+def _kind_of(node: Node) -> tuple[list[tuple[str, str]], list[tuple[str, int]]]:
+    """What tells a node from others but its name: labels, and amounts."""
+    labels = [one for one in node.labels.items() if one[0] != LABEL_HOSTNAME and one[1] != node.name]
+    return sorted(labels), sorted(node.allocatable.items())
 
 
 def _owner(world: World, pod: Pod) -> str:
@@ -320,14 +336,15 @@ class _Promises:
         """Autoscaler -> from how many replicas to how many it has raised its workload."""
 
     def broken(
-        self, simulation: Simulation, arrows: Sequence[Arrow]
+        self, world: World, arrows: Sequence[Arrow], outcomes: Sequence[Outcome]
     ) -> tuple[str, str, tuple[str, ...]] | None:
         """The first that does not hold any more: its kind, the sentence, and the objects."""
-        world, found = simulation.world, None
-        for stored in world.all("PodDisruptionBudget"):
-            found = self._budget(world, stored) or found
+        found = None
+        for outcome in outcomes:
+            if isinstance(outcome, ObjectWritten) and outcome.manifest["kind"] == "PodDisruptionBudget":
+                found = found or self._budget(world, outcome.manifest)
         for stored in world.all(SCALER):
-            found = self._scaler(world, stored, arrows) or found
+            found = found or self._scaler(world, stored, arrows)
         return found
 
     def _fell(self, name: str, ready: int, wanted: int) -> bool:
@@ -335,16 +352,15 @@ class _Promises:
         before, self._ready[name] = self._ready.get(name), ready
         return before is not None and ready < before and ready < wanted
 
-    def _budget(self, world: World, stored: Stored) -> tuple[str, str, tuple[str, ...]] | None:
-        status, name = stored.manifest.get("status") or {}, f"PodDisruptionBudget {'/'.join(stored.key)}"
+    def _budget(self, world: World, budget: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]] | None:
+        meta, status = budget["metadata"], budget.get("status") or {}
+        name = f"PodDisruptionBudget {meta['namespace']}/{meta['name']}"
         ready, wanted = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
-        if not self._fell(name, ready, wanted):
+        stored = world.get("PodDisruptionBudget", meta["namespace"], meta["name"])
+        if not self._fell(name, ready, wanted) or stored is None:
             return None
-        return (
-            BELOW,
-            f"{name} has {ready} healthy {_pods(ready)}, and asks for {wanted}",
-            (name, *self._covered(world, stored)),
-        )
+        said = f"{name} has {ready} healthy {_pods(ready)}, and asks for {wanted}"
+        return BELOW, said, (name, *self._covered(world, stored))
 
     def _covered(self, world: World, budget: Stored) -> list[str]:
         """The workloads whose pods a budget selects."""
@@ -448,6 +464,7 @@ class _Teller:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation, self._world = simulation, simulation.world
         self._owners: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}
         self._groups = {stored.typed.name: "" for stored in self._world.all("Node")}
         self._note()
 
@@ -459,6 +476,14 @@ class _Teller:
             if isinstance(program, ClusterAutoscaler) and program.groups is not None:
                 for name, group in program.hands.group_of.items():
                     self._groups.setdefault(name, group)
+
+    def _alike(self, one: Mention) -> str:
+        """As `_named`, but for the name of a node that is like others, one that is gone too."""
+        stored = self._world.get("Node", "", one.key) if one.kind == "Node" else None
+        if stored is not None:
+            node: Node = stored.typed
+            self._kinds[node.name] = f"a node like {_kind_of(node)}"
+        return self._kinds.get(one.key, one.key) if one.kind == "Node" else self._named(one)
 
     def _named(self, one: Mention) -> str:
         if one.kind == "Node":
@@ -476,7 +501,8 @@ class _Teller:
 
     def _arrow(self, at_ns: int, by: str, act: Act, rule: str = "") -> Arrow:
         mentioned = (self._object(part) for part in act.what if isinstance(part, Mention))
-        return Arrow(at_ns, by, act.told(self._named), rule, tuple(filter(None, mentioned)), act.plugin)
+        what, like = act.told(self._named), act.told(self._alike)
+        return Arrow(at_ns, by, what, rule, tuple(filter(None, mentioned)), act.plugin, like=like)
 
     def arrows(self, part: RunPart) -> tuple[Arrow, ...]:
         """Who did what."""
