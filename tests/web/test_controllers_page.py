@@ -13,6 +13,7 @@ from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.history.controllers import controllers_now
 from playground.clusters.models import Cluster, Question
 from playground.clusters.objects.apply import apply_documents
+from scheduler_core.scenario.gallery import gallery_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, with_programs
 from tests.markup import html_of
 from tests.scheduler_core.sim.test_programs import policy
@@ -83,7 +84,7 @@ def test_a_loop_is_drawn_with_what_goes_round(client: Client, wakes: list[object
     text = page(client, cluster)
     assert "What ends it Each change was run until rest, with 3 seeds." in text
     assert "LowNodeUtilization: raise targetThresholds to 100 at rest nothing changes any more" in text
-    assert "DefaultEvictor: set nodeFit: true still loops every 10m0s" in text
+    assert "DefaultEvictor: set nodeFit: true still loops every 5m0s" in text
     before = {cluster.pk}
     branched = client.post(f"/c/{cluster.public_id}/questions/{asked.public_id}/branch/", {"rank": "1"})
     assert branched.status_code == 302
@@ -92,6 +93,18 @@ def test_a_loop_is_drawn_with_what_goes_round(client: Client, wakes: list[object
     assert controllers_now(cured).state == "rest" and "A loop" not in page(client, cured)
     assert post(client, cluster, program="descheduler", text="", off="1").status_code == 302
     assert "A loop" not in page(client, cluster)
+
+
+def test_pods_that_will_wait_for_good_are_found_before_they_come(client: Client, wakes: list[object]) -> None:
+    lesson = gallery_scenario("loops-conflicting-spread")
+    cluster = make_cluster(*lesson.objects)
+    run(cluster, until="1m")
+    assert post(client, cluster, find="1").status_code == 302
+    [asked] = Question.objects.filter(cluster=cluster)
+    assert questions.answer(question_id=asked.pk, memory=EngineMemory()) == Question.State.DONE
+    text = page(client, cluster)
+    assert "What ends it 1 pod of Deployment default/web finds no node: 0/3 nodes are available" in text
+    assert "spread over kubernetes.io/hostname with whenUnsatisfiable: ScheduleAnyway at rest" in text
 
 
 def test_settings_that_cannot_be_used_are_refused_with_their_place(
