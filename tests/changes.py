@@ -1,7 +1,5 @@
 """Which files a change touches, as git knows it: what `nightly` tests are chosen by."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterable

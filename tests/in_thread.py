@@ -1,7 +1,5 @@
 """The site in a thread of this process, for tests in a browser."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

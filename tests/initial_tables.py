@@ -1,7 +1,5 @@
 """The first migration of each app as data, written from the models: `python -m tests.initial_tables`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 or not; then it kills each process that has `MARK` in its environment (Linux), and removes the folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Manifests that tests of every part make."""
 
-from __future__ import annotations
-
 from typing import Any
 
 METADATA = ("namespace", "labels", "annotations", "uid")

@@ -1,7 +1,5 @@
 """Packages outside of the tree, and a way to install one as an installer would: files and metadata in a folder."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tomllib

@@ -3,8 +3,6 @@
 Processes of a site that a test starts are not touched.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

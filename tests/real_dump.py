@@ -4,8 +4,6 @@ Nodes have names, zones, pools and instance types as AWS or GKE give them, pods 
 each for another reason. The same arguments give the same bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -4,8 +4,6 @@ A fresh Python takes a second of processor time until it has imported the schedu
 scenario. Theirs are forked from one that has imported all of it and has seen no document.
 """
 
-from __future__ import annotations
-
 import io
 import multiprocessing
 import subprocess

@@ -5,8 +5,6 @@ were moved, as long as a function keeps its name and the line: a rule that lost 
 Each change is made in a worktree of the commit, so that the tree that is worked in stays as it is.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import hashlib

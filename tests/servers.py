@@ -1,7 +1,5 @@
 """Finds the real servers the tests can use, and starts throw-away ones where none is running."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

@@ -19,8 +19,6 @@ PLAYGROUND_BASE           the commit that a change is compared with
 ========================  ========================================================================
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

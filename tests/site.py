@@ -1,7 +1,5 @@
 """A site that a test has started: asked over HTTP as people do, seen by its processes, and ended with them."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

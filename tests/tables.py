@@ -1,7 +1,5 @@
 """Tables of tests, kept as YAML beside them."""
 
-from __future__ import annotations
-
 import pickle
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a run of the tests started is gone when the run is, also one that was killed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

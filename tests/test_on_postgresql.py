@@ -4,8 +4,6 @@ Locks, upserts, JSON and labels, limits, order, constraints and raw SQL are wher
 or a surface does with what it was given (decisions, words, refusals, permissions, clients) is the same on each.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

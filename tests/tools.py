@@ -3,8 +3,6 @@
 All start at once, and each says in one line that it finds nothing, or all that it finds.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

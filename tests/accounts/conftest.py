@@ -1,7 +1,5 @@
 """A site for a team, and one person of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

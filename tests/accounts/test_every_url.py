@@ -4,8 +4,6 @@ Each route of the URLconf has a rule, by its parameters or by itself; a new one 
 parameter for which `world` has nothing.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Invitations into teams, new passwords, sessions, and the audit list of all that."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """How many passwords may be tried, from where, and who gets in all the same."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

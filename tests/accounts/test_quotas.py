@@ -1,7 +1,5 @@
 """What one person may have: refused with the limit's name on every surface that makes something."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import threading

@@ -1,7 +1,5 @@
 """Every URL that names a cluster, as a viewer and as an editor of its team; strangers: `test_every_url`."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.accounts.models import User

@@ -1,7 +1,5 @@
 """What a token may do, where and until when; over all operations: `test_token_walk`."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

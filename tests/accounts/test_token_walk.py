@@ -5,8 +5,6 @@ Routes come from the URLconf and bodies from the operations' own examples, with 
 new operation is walked without a line here.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Iterator

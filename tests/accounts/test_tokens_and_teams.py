@@ -1,7 +1,5 @@
 """Login, personal tokens and teams (team mode)."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a person and their team have, one of each kind and all of it real, with a word in it no one else may read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """A JSON client of the REST API, and clusters to use it on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Bad input gets one shape of answer that names document, field and value; nothing of the request is kept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

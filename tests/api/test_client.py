@@ -1,7 +1,5 @@
 """A client generated from the document does every action of the pages against a running site."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

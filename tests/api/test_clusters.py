@@ -1,7 +1,5 @@
 """Clusters over REST: made, read, changed, run, explained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What controllers decided is kept beside the log: told by REST and in stories, gone with an undo and a reset."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.clusters import questions

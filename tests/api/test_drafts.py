@@ -1,7 +1,5 @@
 """A dump is looked at, and then made a cluster of or discarded, over REST."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Server-sent events of clusters and runs: at first, at every change, never twice the same, bounded."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A live cluster is told batch by batch, and mirrored: nothing of it is lost, doubled, decided or kept by accident."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Forks, branches, boards of the past, lessons, objects of every kind, shared answers: what pages do, for programs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

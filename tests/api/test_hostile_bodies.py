@@ -1,7 +1,5 @@
 """Whatever stands in a body: every write answers 400 in the one error shape, and nothing has changed."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

@@ -1,7 +1,5 @@
 """Nodes, pods, PriorityClasses and PodDisruptionBudgets one by one: list, create, read, patch, delete."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

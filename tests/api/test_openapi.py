@@ -3,8 +3,6 @@
 What clients of REST v1 use is still there: the document of 1.0.0, without its words, beside the one of today.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import re

@@ -1,7 +1,5 @@
 """Bodies may be gzip'd, under the limits an uploaded dump has; what is not gzip is refused in words."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from typing import Any

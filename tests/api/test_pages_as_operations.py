@@ -4,8 +4,6 @@ A new page that takes POST needs a line in `PAGES`, a service that pages call ne
 a line in `ELSEWHERE`, in the YAML beside: the operation that does it, or why there is none.
 """
 
-from __future__ import annotations
-
 import ast
 import pkgutil
 from inspect import Parameter, isfunction, ismodule, signature

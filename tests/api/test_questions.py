@@ -1,7 +1,5 @@
 """Questions over the API: 202 and a place to poll, one answer for equal questions, problems like everywhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ Each scenario is opened as a cluster and everything that was decided in it is re
 extenders, Permit, pod groups, dynamic resources, draws among equals, decisions of other schedulers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

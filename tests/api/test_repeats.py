@@ -1,7 +1,5 @@
 """One form of refusals, names of requests, keys of requests that are sent again, and what is left of a rate."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

@@ -1,7 +1,5 @@
 """Nothing of the OpenAPI document is `{"type": "object"}` and no more, and its examples are what it says."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Over REST: what can be undone and undoing it, one action on many, a branch applied to its parent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

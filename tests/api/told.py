@@ -1,7 +1,5 @@
 """Whether an answer is what the OpenAPI document says of it, to the last field."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """The glossary and the decisions: what they link to is there, and the index is whole."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The hooks of a commit and the public CI run what the suite and `.ci/run` run."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

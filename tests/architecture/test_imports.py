@@ -1,7 +1,5 @@
 """Who may import whom: each contract of pyproject.toml bites; that they hold is a step before (tests/tools.py)."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

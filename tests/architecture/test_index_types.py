@@ -1,7 +1,5 @@
 """What indexes an array is `np.intp`: where that has 32 bits, as in a browser, NumPy takes no int64 in its place."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

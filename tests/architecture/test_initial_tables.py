@@ -1,7 +1,5 @@
 """The first migrations make the tables of the models as they are."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.initial_tables import APPS, place_of, text_of

@@ -3,8 +3,6 @@
 A class has a name of its own, unless both are the same thing or local to their files.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

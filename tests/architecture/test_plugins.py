@@ -1,7 +1,5 @@
 """A plugin is one file and one line: what is known of it outside follows from its class."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The tools of the suite are run and heard; the pins are whole and name no address."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from itertools import chain

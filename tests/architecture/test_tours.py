@@ -1,7 +1,5 @@
 """The readers' tours: each of their links leads to a function of that name in that file."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

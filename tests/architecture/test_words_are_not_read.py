@@ -1,7 +1,5 @@
 """Words are made at the edge, and no code reads one back: what is asked of a cycle is a declared field or a column."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """A Celery application for the broker's tests; its tasks leave lines in a file."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

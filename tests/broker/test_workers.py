@@ -1,7 +1,5 @@
 """Real Celery workers on the brokers."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

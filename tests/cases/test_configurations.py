@@ -1,7 +1,5 @@
 """Scheduler configurations as people have them: each door refuses with the way, converts, and opens ConfigMaps."""
 
-from __future__ import annotations
-
 import html
 import json
 from pathlib import Path

@@ -3,8 +3,6 @@
 `fixes/situations.yaml` says what each is and where it is from; a new one is a dump beside it and a line in the table.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cache

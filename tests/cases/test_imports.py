@@ -1,7 +1,5 @@
 """Imports: a rebuilt owner loses and ends no pod that came with a dump, and the preview says what comes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

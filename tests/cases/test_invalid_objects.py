@@ -3,8 +3,6 @@
 The sentences are those of pkg/apis/*/validation of Kubernetes 1.36.3.
 """
 
-from __future__ import annotations
-
 import copy
 import html
 import json

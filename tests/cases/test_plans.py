@@ -1,7 +1,5 @@
 """Inputs of public reports whose plan was wrong or weak; each test is named by its input."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

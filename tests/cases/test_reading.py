@@ -1,7 +1,5 @@
 """What is read from a text, at each door: the command line, REST and a scenario give one answer in the same words."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Schedules of CronJobs: what robfig/cron takes, and what it refuses in which words."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler_core.validation.jobs import ScheduleError, check_schedule, is_zone

@@ -1,7 +1,5 @@
 """GPU pools for tests: nodes with devices, templates and pods that claim them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.clusters.builders import make_node, make_pod

@@ -1,7 +1,5 @@
 """The life of a bind extender's pod: placed, assumed on its node, and pending until its Binding is heard of."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The clock at 1x, paced by an injected wall clock."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whatever custom resources hold, a cluster that has some is shared, opened and shared again with the same bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count

@@ -1,7 +1,5 @@
 """Extenders over real HTTP: our own mock extender, foreign ones, bind calls and crashes around them."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

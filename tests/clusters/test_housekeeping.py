@@ -1,7 +1,5 @@
 """Old traces go and come back; inputs stay, and superseded outcomes go where that is asked for."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

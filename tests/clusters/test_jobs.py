@@ -1,7 +1,5 @@
 """Work of the lanes: put once, taken in fair turns, never lost, given up with a reason."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

@@ -3,8 +3,6 @@
 JSON as it is stored: small, and read only in its version.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Objects of every kind: what shapes no placement is kept all the same, and stays out of the log that replays."""
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

@@ -1,7 +1,5 @@
 """/metrics and the log lines of the worker."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

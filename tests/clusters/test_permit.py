@@ -1,7 +1,5 @@
 """Pods that wait at Permit: seen, allowed, rejected, timed out, evicted, deleted, and kept over crashes."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A Policy on the site: what has no effect is named, extenders of one's own machine are allowed by hand."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from pathlib import Path

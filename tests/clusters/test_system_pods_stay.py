@@ -3,8 +3,6 @@
 What is created and changed over the surfaces themselves: tests/kube_api/test_priority_admission.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

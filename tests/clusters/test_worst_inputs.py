@@ -3,8 +3,6 @@
 The time is the processor's, so a busy machine changes nothing. And while an object is validated no lock is held.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A site in the middle of its work: ``python -m tests.deploy.busy make | work``, on the database of `DATABASE_URL`."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

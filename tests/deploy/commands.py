@@ -1,7 +1,5 @@
 """The command lines that README.md and deploy/README.md tell people to run."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Backup and restore by the commands of deploy/README.md."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The two wheels of this tree, installed into bare environments far from the checkout, as strangers use them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The files under deploy/ are what their readers take, and run the commands that the README tells people to run."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import re

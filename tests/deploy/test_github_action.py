@@ -1,7 +1,5 @@
 """The composite action of deploy/github-action: its steps as a runner runs them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The README's team section, followed word by word in a bare environment, to a bound pod."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

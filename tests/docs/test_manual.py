@@ -5,8 +5,6 @@ status), `text output` is what the commands before it say, `python` is run; `>>>
 is not run, and counted here.
 """
 
-from __future__ import annotations
-
 import doctest
 import os
 import re

@@ -3,8 +3,6 @@
 Stored documents are small, and JSON of any value.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 from typing import Any

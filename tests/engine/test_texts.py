@@ -1,7 +1,5 @@
 """What is told of a pod by the text of a log entry is what reading its manifest tells, or nothing is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

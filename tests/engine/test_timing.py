@@ -1,7 +1,5 @@
 """Durations by extension point: a point once for each time it runs, plugins one by one, those from outside too."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

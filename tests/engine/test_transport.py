@@ -1,7 +1,5 @@
 """Extender calls over real sockets: bounds, refusals, TLS, the address that is pinned."""
 
-from __future__ import annotations
-
 import ssl
 import subprocess
 import time

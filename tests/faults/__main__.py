@@ -3,8 +3,6 @@
 With ``--mutants`` it is 1 when a mutant was not found.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Faults that come at any time: what a kernel, a network, a broker and a clock do to a site."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

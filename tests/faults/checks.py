@@ -1,7 +1,5 @@
 """What must hold of a cluster when all is quiet, whatever happened to its site."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any

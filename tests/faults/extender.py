@@ -1,7 +1,5 @@
 """A real HTTP extender: it filters, scores and binds, each as upstream's protocol has it, and misbehaves on request."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

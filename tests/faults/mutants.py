@@ -4,8 +4,6 @@ A mutant is an edit of one file in a copy of the tree; the code itself knows not
 changed does not apply any more, which is an error (and a test).
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

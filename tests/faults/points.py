@@ -4,8 +4,6 @@ An order is a file named ``before.<step>`` or ``after.<step>``, which the first 
 process may be hit, also those that did not live yet when the order was given, and nothing in the code knows of it.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import os

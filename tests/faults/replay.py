@@ -1,7 +1,5 @@
 """A cluster's log replayed by itself: only its inputs and the calls of its `ran` entries are believed."""
 
-from __future__ import annotations
-
 import heapq
 import json
 from collections import Counter

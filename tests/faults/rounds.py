@@ -1,7 +1,5 @@
 """Rounds: a seed draws clusters, requests and faults; when all is quiet again, the checks decide."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import threading

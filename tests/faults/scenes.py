@@ -4,8 +4,6 @@ Each scene waits for a worker to stand where it is wanted. Another fault may end
 nothing, and is not counted.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

@@ -5,8 +5,6 @@ begun again when it ends, as systemd or Kubernetes would; they are forked from a
 as two seconds of imports for each would be most of what a run of hundreds of kills does.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

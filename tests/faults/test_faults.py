@@ -1,7 +1,5 @@
 """A few rounds of faults on a whole site, and broken sites that they must tell from a sound one."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The kubectls there are: the oldest and the newest of them speak to a real server."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

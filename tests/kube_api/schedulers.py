@@ -1,7 +1,5 @@
 """Other people's schedulers, small: they list, decide and write over HTTP, as programs of any language do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

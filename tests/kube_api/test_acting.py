@@ -1,7 +1,5 @@
 """CronJobs (which make no Jobs), autoscalers and metrics over the Kubernetes API: what is refused, what is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

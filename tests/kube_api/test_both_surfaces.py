@@ -1,7 +1,5 @@
 """What one surface refuses the others refuse too: /api/v1, /k8s, the forms and forks share their services."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

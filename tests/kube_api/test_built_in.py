@@ -1,7 +1,5 @@
 """What every cluster has without a client writing it: accounts, the Service `kubernetes`, health, addresses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.test import Client

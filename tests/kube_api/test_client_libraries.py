@@ -4,8 +4,6 @@ Each does the same: an object of a definition's kind is created, patched, applie
 deleted while a finalizer holds it; a watch sees all of it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Custom resources as their definition says: rules in CEL, scale, several versions, many definitions, their end."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

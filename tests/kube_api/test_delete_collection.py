@@ -1,7 +1,5 @@
 """DELETE of a collection is one write: all of it, or nothing."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

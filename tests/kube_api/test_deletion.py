@@ -1,7 +1,5 @@
 """What a deletion leaves: orphans, objects that finalizers keep; and the condition of gated pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

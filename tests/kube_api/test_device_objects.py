@@ -1,7 +1,5 @@
 """Claims, templates, slices, device classes and groups as objects of a cluster, through every door."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every verb of kubectl on every kind of the table: done to each object, or refused in one sentence."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

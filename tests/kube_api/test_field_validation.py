@@ -1,7 +1,5 @@
 """A misspelt field is told once, with its path and the nearest name; a misspelt parameter writes nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@
 objects that were there before (`objects`), the `requests`, in order, with the status of each, and what was so `after`.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

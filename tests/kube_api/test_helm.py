@@ -5,8 +5,6 @@ schema for what it validates, server-side apply with `fieldValidation=Strict`, r
 waits.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

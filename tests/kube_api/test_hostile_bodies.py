@@ -1,7 +1,5 @@
 """Whatever stands in a body: every write of the Kubernetes API answers 400 with a Status, and nothing has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from playground.clusters.models import LogEntry

@@ -1,7 +1,5 @@
 """Three schedulers of other people decide over HTTP, and each decision stands beside ours."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Real kubectls against a real server: the oldest and the newest this machine has."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Rollouts of StatefulSets and DaemonSets, undone by real kubectls."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

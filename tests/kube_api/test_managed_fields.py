@@ -1,7 +1,5 @@
 """Server-side apply: ownership, conflicts, what is given up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

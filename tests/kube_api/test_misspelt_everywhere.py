@@ -1,7 +1,5 @@
 """A misspelt field is told on every surface, once, by path and nearest name; on /k8s: `test_field_validation`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """LimitRanges and ResourceQuotas at work on what is created, in upstream's words, over every surface."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

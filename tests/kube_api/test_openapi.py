@@ -1,7 +1,5 @@
 """The schema that kubectl explains and checks by."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from playground.clusters import kinds

@@ -1,7 +1,5 @@
 """An operator made with kopf, against a real server: it creates, follows changes, and cleans up behind a finalizer."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A pod's priority is its class's on every surface, so that no user's pod can evict a system's."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bodies recorded from kubectl 1.33's typed commands, and broken ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Discovery, objects, lists, selectors and tables."""
 
-from __future__ import annotations
-
 import doctest
 import gzip
 import json

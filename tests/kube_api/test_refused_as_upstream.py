@@ -1,7 +1,5 @@
 """What an API server refuses of Leases, Jobs, annotations and objects of a kind that goes, in its words."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The resize subresource of pods, and what their kubelets make of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

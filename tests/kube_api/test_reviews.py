@@ -1,7 +1,5 @@
 """What one may do here, who one is, and what a playground's pods do not have."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

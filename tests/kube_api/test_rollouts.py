@@ -1,7 +1,5 @@
 """Histories of StatefulSets and DaemonSets as `kubectl rollout history` and `undo` read and use them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

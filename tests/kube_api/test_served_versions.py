@@ -1,7 +1,5 @@
 """The table of kinds: what is said of them, and that each version Kubernetes has could be served beside the others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

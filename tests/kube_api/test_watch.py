@@ -1,7 +1,5 @@
 """Watches: bounded under WSGI (the test client), streams under ASGI."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Create, replace, patch, apply, delete, bind, evict, scale."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

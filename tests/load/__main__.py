@@ -1,7 +1,5 @@
 """Pods a second through REST and run, at several sizes: a JSON report of what was measured."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -6,8 +6,6 @@ changed the next one after a change of the cluster, same another one. Questions:
 the process's own seconds of CPU; a busy machine still makes them longer, by half or so.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

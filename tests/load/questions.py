@@ -4,8 +4,6 @@ Each is answered twice by a process of its own, which has imported what a worker
 memory, warm with the one the first answer left there. Questions about the past keep none: they are cold both times.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable

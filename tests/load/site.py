@@ -6,8 +6,6 @@ alone), what the database grew by per 1,000 cycles of the run, the longest time 
 any process of the site took.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """A real `manage.py play`, started by a test."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

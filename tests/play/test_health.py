@@ -1,7 +1,5 @@
 """`/healthz` and `/readyz` say the truth, and name the cause."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import socket

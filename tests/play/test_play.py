@@ -1,7 +1,5 @@
 """`manage.py play`, started for real."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """A child process does the work: held to its limits, ended when it is not wanted, replaced when it dies."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Every metric that is alerted on moves when the fault it tells of is made; every alert asks for metrics there are."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every process of the site is started again, whatever ends or stops it, and none outlives the supervisor."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Real processes, real faults: each is told by its name, and all goes on when it is over, with nothing half-kept."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 Each cluster is nodes and pods in YAML; the pod asked about is always `shop/web`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tests.tables import table

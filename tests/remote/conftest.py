@@ -1,7 +1,5 @@
 """The playground that is started for real, as a command asks it."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.remote.instance import Instance

@@ -1,7 +1,5 @@
 """Following a live cluster, which is ours behind its Kubernetes API: it lists and watches, and writes nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

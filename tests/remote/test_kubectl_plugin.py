@@ -1,7 +1,5 @@
 """`kubectl playground` on our own Kubernetes API, found on PATH by the oldest and the newest kubectl."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """What the kubectl plugin does while a worker applies a large dump; the instance is made up here."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import Any
 

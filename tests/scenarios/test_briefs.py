@@ -1,7 +1,5 @@
 """What pages draw of a moment of a large cluster: the same as pod by pod, from a hundredth of it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

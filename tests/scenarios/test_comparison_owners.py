@@ -1,7 +1,5 @@
 """Comparisons belong to who asked for them, and are seen by whom that person says."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Autoscalers and the descheduler in a site's cluster: whatever is done to it, the same is decided again."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.clusters.history.undo import undo

@@ -1,7 +1,5 @@
 """The forked processes of the suite answer as those that the site starts."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from typing import Any

@@ -1,7 +1,5 @@
 """A cluster met for the first time: what is kept from cycle to cycle has to give what this gives."""
 
-from __future__ import annotations
-
 from scheduler_core.cli.conformance_cycles import CaseCluster
 from scheduler_core.objects.kinds import KINDS
 

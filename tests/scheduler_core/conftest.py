@@ -1,7 +1,5 @@
 """What a core test leaves behind keeps its invariants."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final

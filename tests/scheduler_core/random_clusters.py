@@ -1,7 +1,5 @@
 """Random small clusters that bring node-local plugins into trouble: full nodes, taints, ports, odd resources."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Objects as an API server would have stored them, a pod's priority as the test wishes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

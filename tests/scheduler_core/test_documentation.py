@@ -1,7 +1,5 @@
 """What the documentation shows is what happens: every example in README and docstrings is run."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import pkgutil

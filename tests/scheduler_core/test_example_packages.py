@@ -3,8 +3,6 @@
 The reader of the openb trace: releases are compared by one command.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

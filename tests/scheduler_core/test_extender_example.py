@@ -1,7 +1,5 @@
 """The extender of `examples/` over real HTTP: what it filters and prefers decides where a pod goes."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Go's sort: an order is sorted; what equal elements do is held by the recorded cycles of the descheduler."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

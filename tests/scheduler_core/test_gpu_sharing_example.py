@@ -7,8 +7,6 @@ nodes.
 FGD_DATA names a folder with the experiment's traces and the authors' results; the small trace here needs none.
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import json

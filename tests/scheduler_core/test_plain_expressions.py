@@ -1,7 +1,5 @@
 """Expressions without the compiled library, as in a browser: the same values and the same words as with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 Plugins come from installed packages by entry points, and by name; what is broken or not allowed stays outside.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

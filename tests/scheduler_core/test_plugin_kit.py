@@ -1,7 +1,5 @@
 """Every plugin of the tree passes the conformance kit, and the kit finds what is broken."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

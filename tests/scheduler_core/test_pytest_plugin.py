@@ -1,7 +1,5 @@
 """The pytest plugin as a stranger uses it: in a folder of their own, by the entry point of what is installed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

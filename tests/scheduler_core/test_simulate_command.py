@@ -1,7 +1,5 @@
 """`simulate`: the pending pods of files, decided."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import signal

@@ -1,7 +1,5 @@
 """Tasks: the text as given does not pass, a right answer does, and what a wrong one fails is named."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

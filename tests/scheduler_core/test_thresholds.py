@@ -1,7 +1,5 @@
 """Thresholds between two ways to one answer are taken from one place, and can be given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A pod whose volume is not bound yet: the writes, the waiting and the end of it, through the whole scheduler."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The playground in a page: built, opened in a browser, edited, linked, without a network; no server but of files."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """The core decides alike where Python and NumPy are compiled to WebAssembly: 32 bits, from an archive, in node."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import json

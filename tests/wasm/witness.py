@@ -3,8 +3,6 @@
 Imported by the suite, and by the Python within node, where there is neither pytest nor this folder's package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

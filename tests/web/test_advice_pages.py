@@ -1,7 +1,5 @@
 """Pages of questions: not asked, asking, answered, failed, and never a cycle in the web process."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

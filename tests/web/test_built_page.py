@@ -1,7 +1,5 @@
 """The page whose engine runs in the browser, at `/page/`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of classes and budgets: who uses them, what they allow and why, and forms that make and change them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a request leaves behind in the database's list of clients."""
 
-from __future__ import annotations
-
 import gc
 import time
 from contextlib import ExitStack, closing

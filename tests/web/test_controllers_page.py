@@ -1,7 +1,5 @@
 """The page of controllers: its state, a sentence for each node, the loop, and forms that write the annotations."""
 
-from __future__ import annotations
-
 import json
 import re
 

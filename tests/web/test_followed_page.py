@@ -1,7 +1,5 @@
 """The page of a live cluster: what its follower tells, the decisions beside ours, and a span of them as a scenario."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

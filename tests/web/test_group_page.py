@@ -1,7 +1,5 @@
 """The page of a pod group: asked by being looked at, answered by a worker, and true when one does what it says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

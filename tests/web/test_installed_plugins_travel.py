@@ -1,7 +1,5 @@
 """What is asked of a cluster that uses a package from outside of the tree, and a reader of its share who lacks it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

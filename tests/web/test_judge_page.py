@@ -1,7 +1,5 @@
 """Another scheduler's decisions by page and REST; what pages say of its pods; strangers see nothing."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page on which a workload's load is drawn and written."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The nodes in one look: what binds, what is stranded and its price, how nodes are drawn, what a page weighs."""
 
-from __future__ import annotations
-
 import gzip
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """All that a cluster holds, by kind: the pages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A misspelt query parameter of a page is refused, one of no field is passed over."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

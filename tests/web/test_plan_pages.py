@@ -1,7 +1,5 @@
 """Questions about a whole cluster by page and REST: the same bytes as by command line, stale, branch, share, cancel."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

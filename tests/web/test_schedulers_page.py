@@ -1,7 +1,5 @@
 """Bring your own scheduler: what starts one, and those that were seen, by page and REST."""
 
-from __future__ import annotations
-
 import html
 import re
 from datetime import UTC, datetime

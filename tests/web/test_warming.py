@@ -1,7 +1,5 @@
 """What a server does before its first request works with a database, and without one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every page of a populated cluster: its title names the cluster, and its own sentences have the right number."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Filling a cache at once and putting the pods in one by one come to the same."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Counts kept while pods, nodes and namespaces come and go (that they equal counting afresh: `test_columns.py`)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

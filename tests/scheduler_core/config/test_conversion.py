@@ -1,7 +1,5 @@
 """Configurations of removed versions: refused with the way, converted to what they meant."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Defaults: what is written wins, what is absent is filled in, and filling in twice changes nothing."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

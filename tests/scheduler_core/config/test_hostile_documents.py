@@ -1,7 +1,5 @@
 """Whatever a document holds, it loads or it is refused with the fields to blame; nothing else is raised."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

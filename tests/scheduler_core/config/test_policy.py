@@ -1,7 +1,5 @@
 """Legacy Policy files become profiles; what has no counterpart is named, nonsense is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ Facts of pkg/scheduler/api/compatibility and, since 1.17, pkg/scheduler/apis/con
 to the one before, or left out. Releases that are not named tagged no file of their own.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Configurations are decoded, defaulted, validated and built as the real kube-scheduler v1.34 does it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

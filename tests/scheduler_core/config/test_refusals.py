@@ -1,7 +1,5 @@
 """What cannot run is refused before anything runs, with the paths of the fields to blame."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

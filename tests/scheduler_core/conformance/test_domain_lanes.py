@@ -1,7 +1,5 @@
 """Lanes of topology domains say what kube-scheduler recorded: whom a filter rejects, and the raw score of each node."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

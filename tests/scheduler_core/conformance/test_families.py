@@ -1,7 +1,5 @@
 """Recorded decisions of the real scheduler: a share of each family, run as the command line runs them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A search made once for nodes that are alike decides what searches on every node decide."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Devices in a whole simulated cluster: claims are allocated, shared, written and gone on with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

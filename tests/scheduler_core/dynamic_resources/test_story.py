@@ -1,7 +1,5 @@
 """The search for devices, told: what stood against each, as the search itself met it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Nodes, pods, extenders and a scripted transport for the tests of extenders."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What extenders are asked, in which order, and what their answers do, where the recorded attempts leave it open."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Extenders within a scheduling cycle, and the recorded attempts of the real scheduler."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

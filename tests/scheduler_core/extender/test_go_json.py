@@ -1,7 +1,5 @@
 """v1 objects are printed, and answers read, as Go's encoding/json does it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

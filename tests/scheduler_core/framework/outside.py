@@ -1,7 +1,5 @@
 """A cluster whose scheduler has plugins from outside the tree, and some such plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar

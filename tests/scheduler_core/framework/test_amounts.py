@@ -1,7 +1,5 @@
 """The amounts behind a rejection are told of exactly the nodes the plugin rejects, with the numbers that are there."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -3,8 +3,6 @@
 Combinations counted one by one are those found by looking at every place.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whatever a plugin from outside does, its cycle fails with its name and place, and the engine stays whole."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

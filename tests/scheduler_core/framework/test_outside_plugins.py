@@ -1,7 +1,5 @@
 """Plugins from outside the tree: the whole contract."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The strip of extension points agrees with what the engine did, for every way a cycle can end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

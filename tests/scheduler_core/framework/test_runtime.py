@@ -1,7 +1,5 @@
 """A profile runs its plugins in order and by upstream's rules, also when one of them misbehaves."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A trace comes back from its bytes as it was, and says what happened in one sentence."""
 
-from __future__ import annotations
-
 import zlib
 from random import Random
 from typing import Any

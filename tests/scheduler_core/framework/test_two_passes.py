@@ -5,8 +5,6 @@
 The nominated node is tried first and alone, whatever PreFilter says; what was said of it there stands.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler_core.cli.conformance_cycles import CaseCluster

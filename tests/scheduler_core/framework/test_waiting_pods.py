@@ -1,7 +1,5 @@
 """Waiting pods are decided, and their deadlines come, as if all of them were looked through each time."""
 
-from __future__ import annotations
-
 import json
 
 import hypothesis.strategies as st

@@ -1,7 +1,5 @@
 """A cluster that keeps an audit log: what its clients, scheduler and kubelets write, as an API server logs it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from random import Random

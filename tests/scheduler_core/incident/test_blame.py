@@ -1,7 +1,5 @@
 """Who is blamed: no scheduler whose informers are late, each in its own way; and each that decides by other rules."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What schedulers decided, from audit logs: what is known of it, each decision beside ours, and a scenario of it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """What a scheduler reports of its decisions, as Events or in its log, beside a dump."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Amounts as an API server writes them: pod-level requests from containers, and nothing finer than thousandths."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

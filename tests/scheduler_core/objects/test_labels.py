@@ -1,7 +1,5 @@
 """Label and field selectors match and complain as Kubernetes' do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

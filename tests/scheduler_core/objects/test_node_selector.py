@@ -1,7 +1,5 @@
 """What the recorded node selectors leave open (`test_labels.py` runs those)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

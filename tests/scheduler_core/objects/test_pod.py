@@ -1,7 +1,5 @@
 """Specs that were read before are not read again, and nothing can tell."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import fields
 from random import Random

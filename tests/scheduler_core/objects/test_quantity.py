@@ -3,8 +3,6 @@
 Durations are read and written as Go does it.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Storage objects are read as the scheduler reads them, and say which field is wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

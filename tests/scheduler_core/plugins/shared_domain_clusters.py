@@ -1,7 +1,5 @@
 """Random small clusters in which nodes share topology domains, and ways to change them."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random small clusters with volumes of every sort, and ways to change them."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Of random clusters: the node chosen has the best total, and room."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -3,8 +3,6 @@
 What they ought to say of it was recorded of the real scheduler (`tests/scheduler_core/conformance`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

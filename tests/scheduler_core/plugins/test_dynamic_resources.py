@@ -1,7 +1,5 @@
 """DynamicResources keeps its place; SchedulingGates keep pods out of the queue."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """PodTopologySpread: default constraints, and the weight of a topology."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

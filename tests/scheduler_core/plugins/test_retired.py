@@ -1,7 +1,5 @@
 """The retired plugins: what each says of a few nodes, and that only those who ask for them get them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A rule written as an expression decides, is explained, wakes its pods and meets its limits as any plugin does."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

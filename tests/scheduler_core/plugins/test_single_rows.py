@@ -1,7 +1,5 @@
 """What a plugin says of a node alone, which it has a short way for, it says of the node among others too."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """VolumeBinding reserves volumes and waits until they are bound; what counts against the limits of a node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

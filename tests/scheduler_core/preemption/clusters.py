@@ -1,7 +1,5 @@
 """Random full clusters: candidates share domains, budgets protect some pods, some nodes have nominated pods."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 from typing import Any

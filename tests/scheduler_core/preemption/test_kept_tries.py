@@ -1,7 +1,5 @@
 """What is kept of earlier preemptions is what trying every node afresh would give."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 

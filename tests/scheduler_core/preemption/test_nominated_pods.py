@@ -1,7 +1,5 @@
 """Nominated pods as columns follow the nominator, whatever comes and goes."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

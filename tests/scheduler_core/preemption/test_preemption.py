@@ -1,7 +1,5 @@
 """Preemption takes no more than it must, leaves no mark, and tells of every node."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

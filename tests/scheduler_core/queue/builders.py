@@ -1,7 +1,5 @@
 """Pods, nodes and queues for the tests of the queue."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

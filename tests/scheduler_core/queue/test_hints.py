@@ -1,7 +1,5 @@
 """What the recorded hint cases leave open."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 What it ought to do was recorded of the real scheduler (`tests/scheduler_core/conformance`).
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

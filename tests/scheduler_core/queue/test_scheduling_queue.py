@@ -1,7 +1,5 @@
 """What the scheduling queue keeps to where the recorded queues leave it open, one rule a test."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler_core.clock import Clock

@@ -1,7 +1,5 @@
 """The draft of a release from upstream's texts: Kubernetes 1.38.0-alpha.2 as the trial, 1.37 as the proof."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Releases: what each of them is, what may be switched, and what a new one costs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Small scenarios for tests."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Decisions of another scheduler as steps of a scenario: as recorded, judged by an expectation, or decided by ours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree

@@ -3,8 +3,6 @@
 Whatever a document holds, it runs or is refused with words; nothing else ever comes out.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """A scenario as one line: it says the same on the other side, and a line that was cut or changed is refused."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -3,8 +3,6 @@
 `group`: the story of a pod group of a scenario, on the command line.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

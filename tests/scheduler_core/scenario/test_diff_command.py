@@ -1,7 +1,5 @@
 """`diff A B`: who lands elsewhere, why the first of them does, and the same for a continuous integration."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Expectations: what holds, what does not, and the words for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Extenders of rules, and recorded ones."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The gallery: every scenario does what its lesson says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import replace

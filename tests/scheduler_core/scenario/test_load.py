@@ -3,8 +3,6 @@
 The canonical form and its digest: equal for documents that mean the same, and only for those.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

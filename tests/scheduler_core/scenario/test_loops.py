@@ -1,7 +1,5 @@
 """Loops and failures: each published case is found from its file, and a replay proves what is wrong and the cure."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scenarios made of a cluster's log decide what the cluster decided."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A scenario that lists owners and what they own: they make nothing once more; what ran before goes on as it did."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Scenarios that run plugins from outside the tree: named in the document, part of the digest, known to `replay`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Redaction: other names, the same decisions."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

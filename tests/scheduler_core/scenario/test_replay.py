@@ -1,7 +1,5 @@
 """`python -m scheduler_core replay`: exit status, words, JSON and JUnit."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Expectations about losses, drains and growth: what holds, what does not, and the README's job on two manifests."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

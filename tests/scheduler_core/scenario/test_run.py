@@ -1,7 +1,5 @@
 """Running: each step does what its name says."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -3,8 +3,6 @@
 What scheduler_core/scenario/README.md shows is true.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

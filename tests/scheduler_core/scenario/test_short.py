@@ -1,7 +1,5 @@
 """Nodes and pods in the short form: what they stand for, at every door, and what is said of mistakes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A replay in one file: whole, self-contained, escaped, bounded, made by the command line and read by it again."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

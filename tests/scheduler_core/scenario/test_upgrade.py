@@ -1,7 +1,5 @@
 """What an upgrade changes: every difference has a cause, and each cause is proved by a run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

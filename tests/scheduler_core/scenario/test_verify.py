@@ -1,7 +1,5 @@
 """Proof, comparison and luck."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

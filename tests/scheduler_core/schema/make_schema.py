@@ -11,8 +11,6 @@ Three files come of it: `kinds.json` (what discovery tells), `fields.json.gz` (f
 lists merge) and `prose.json.gz` (what Kubernetes' own schema says of each, for `kubectl explain`).
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Clusters of today for the tests of what acts in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler_core.objects.defaults import prepare

@@ -1,7 +1,5 @@
 """Nodes, pods, workloads and clusters for the tests of the simulation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

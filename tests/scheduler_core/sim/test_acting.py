@@ -1,7 +1,5 @@
 """Limits of namespaces on what controllers make, deletion in the foreground, and older logs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler_core.sim.changes import DeleteObject

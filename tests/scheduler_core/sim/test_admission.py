@@ -3,8 +3,6 @@
 Kubelets look at pods before they start them, in clusters made since they do.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

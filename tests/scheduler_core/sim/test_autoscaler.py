@@ -1,7 +1,5 @@
 """Autoscalers that follow a drawn load."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Events that come late, twice, out of order or about nothing: defined outcomes, never an exception out of handle."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from typing import Any

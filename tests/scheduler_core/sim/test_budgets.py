@@ -3,8 +3,6 @@
 Preemption beside the scheduling cycle: who is held meanwhile, and what a slow or refusing API server brings.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler_core.releases import RELEASES, Release

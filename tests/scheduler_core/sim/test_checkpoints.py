@@ -1,7 +1,5 @@
 """What a checkpoint holds besides objects, queue and bindings, and what it changes: nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

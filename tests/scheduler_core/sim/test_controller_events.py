@@ -1,7 +1,5 @@
 """What controllers tell of what they do, in upstream's words, in clusters made since they do."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

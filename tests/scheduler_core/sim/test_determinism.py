@@ -1,7 +1,5 @@
 """One seed, one course of events, byte for byte: also in another process and with other hash seeds."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

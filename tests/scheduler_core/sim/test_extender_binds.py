@@ -1,7 +1,5 @@
 """Pods that an extender binds: its answer, the Binding it posts, and what may come between the two."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

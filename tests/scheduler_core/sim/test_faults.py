@@ -1,7 +1,5 @@
 """Slow and failed bindings, lost events, assumed pods that expire."""
 
-from __future__ import annotations
-
 from scheduler_core.sim.changes import SetConfiguration
 from scheduler_core.sim.options import FaultOptions
 from tests.scheduler_core.sim.builders import (

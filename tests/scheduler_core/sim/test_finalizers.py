@@ -1,7 +1,5 @@
 """Pods that finalizers hold: they end, make room, and stay."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Where runs stop, and what they say of it."""
 
-from __future__ import annotations
-
 from scheduler_core.sim.changes import DeleteObject
 from scheduler_core.sim.options import FaultOptions
 from tests.scheduler_core.sim.builders import (

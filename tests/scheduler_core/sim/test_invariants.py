@@ -1,7 +1,5 @@
 """`validate` finds what is broken: each of these is what a lost update would leave behind."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from typing import Any

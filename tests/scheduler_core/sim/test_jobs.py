@@ -1,7 +1,5 @@
 """Jobs that end by themselves, and all that ends them earlier."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

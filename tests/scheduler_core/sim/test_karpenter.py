@@ -1,7 +1,5 @@
 """Karpenter beside a cluster: nodes for pods that wait, and what goes or makes way for something cheaper."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

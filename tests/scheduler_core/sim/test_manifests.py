@@ -1,7 +1,5 @@
 """Packing objects: what comes back says the same, in the same order, and is read as if it had been read alone."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

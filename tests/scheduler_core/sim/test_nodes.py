@@ -1,7 +1,5 @@
 """Nodes fail, come back, are cordoned and go; pods follow."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """What the newest runs of controllers say of each node and pending pod, in words."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Pods of a checkpoint that are read only when asked for count as if each had been read."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Waiting at Permit: one timer for each plugin, allowing needs all of them, any rejection or timeout decides."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pod groups in a simulated cluster: all members or none, who has to go for them, and what a checkpoint keeps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The cluster autoscaler and the descheduler beside a cluster: what they do, when, and why not."""
 
-from __future__ import annotations
-
 import json
 from time import process_time
 from typing import Any

@@ -1,7 +1,5 @@
 """Devices in a simulated cluster: drivers publish them, claims come from templates and are given back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 So it is in each release, also when a cluster is taken from one to the next, with devices and without.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Callable, Sequence

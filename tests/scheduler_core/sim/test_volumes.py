@@ -1,7 +1,5 @@
 """Claims find volumes or have them made, and pods wait for that."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler_core.sim.changes import DeleteObject

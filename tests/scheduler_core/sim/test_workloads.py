@@ -1,7 +1,5 @@
 """Workload controllers keep the pods they are asked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler_core.sim.changes import DeleteObject

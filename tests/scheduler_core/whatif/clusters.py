@@ -1,7 +1,5 @@
 """Small clusters for questions about them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small scenarios drawn at random, tight enough for preemption, with a little of everything the model evaluates."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

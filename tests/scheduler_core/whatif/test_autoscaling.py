@@ -1,7 +1,5 @@
 """What the autoscaler adds and removes beside the scheduler, in virtual time, and what it says of each pod and node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

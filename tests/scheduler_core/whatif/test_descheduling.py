@@ -1,7 +1,5 @@
 """What the descheduler evicts, and where the pods land: on another node, back where they were, nowhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every single fix that helps is found, and none that does not: against trying them all, one by one."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

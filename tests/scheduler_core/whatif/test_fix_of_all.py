@@ -3,8 +3,6 @@
 By day a few of each workload wait, which is all the same but for the time that it takes.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How many more fit: as recorded, as one at a time, and leaving the copy as it was."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import replace

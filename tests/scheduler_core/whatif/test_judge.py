@@ -1,7 +1,5 @@
 """Another scheduler's decisions beside ours: agree, tie, different and by whom, or against a filter."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A pod that names a claim which is not there is offered one, and the offer, made, places it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The formal model holds on what is decided, says where Kubernetes leaves it, and finds decisions that are wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

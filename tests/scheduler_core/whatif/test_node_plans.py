@@ -1,7 +1,5 @@
 """Nodes that are wanted or spare: never worse than the enumerated optimum by more than the gap, and proved by runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement
 from typing import Any

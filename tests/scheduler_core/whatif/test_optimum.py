@@ -1,7 +1,5 @@
 """The best joint placement is the best of all placements, tried one after the other, and keeps every rule."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`python -m scheduler_core plan`, as a person or a CI job uses it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

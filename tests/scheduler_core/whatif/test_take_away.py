@@ -1,7 +1,5 @@
 """Nodes that go: who finds a node, who is held back, and that nothing is left changed."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

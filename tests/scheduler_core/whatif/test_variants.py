@@ -1,7 +1,5 @@
 """Settings of autoscaler and descheduler side by side."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Switch points are exact: the whole weights on either side, run again, have the winners that are told.
 """
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from random import Random
