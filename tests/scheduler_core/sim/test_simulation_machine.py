@@ -25,7 +25,9 @@ from scheduler_core.sim.changes import (
     WriteObject,
 )
 from scheduler_core.sim.controllers.device_driver import DEVICES
+from scheduler_core.sim.controllers.node_lifecycle import CRASHES
 from scheduler_core.sim.kubelet import DURATION, FINISHES, STARTS, TERMINATED, is_heard_of
+from scheduler_core.sim.load import LOAD
 from scheduler_core.sim.options import FaultOptions, SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.thresholds import INFINITY, Thresholds, using
@@ -88,10 +90,10 @@ def config(ignorable: bool) -> dict[str, Any]:
 
 
 def node_with(name: str, hardware: str, **more: Any) -> dict[str, Any]:
-    """A node whose driver publishes devices."""
+    """A node whose driver publishes devices, and which crashes under load."""
     node = make_node(name, **more)
     if hardware:
-        node["metadata"]["annotations"] = {DEVICES: hardware}
+        node["metadata"]["annotations"] = {DEVICES: hardware, CRASHES: "cpu=50% for 40s"}
     return node
 
 
@@ -215,7 +217,7 @@ class SimulationMachine(RuleBasedStateMachine):
             case "duration":
                 annotations[DURATION] = "12s"
             case "delay":
-                annotations["playground.dev/start-delay"] = "3s"
+                annotations |= {"playground.dev/start-delay": "3s", LOAD: "0s cpu=1; 30s cpu=3"}
             case "gate":
                 spec["schedulingGates"] = [{"name": "later"}]
             case "volume":
