@@ -25,6 +25,7 @@ _SLICE_UPDATE = cluster_event.ClusterEvent(
 )
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class EventHandlers:
     """Keeps cache, nominations and queue in step with the cluster.
 
@@ -38,26 +39,14 @@ class EventHandlers:
         Whether a new pod that is gated keeps its nominated node; otherwise once it is not gated any more.
     """
 
-    def __init__(
-        self,
-        cache: Cache,
-        queue: SchedulingQueue,
-        nominator: Nominator,
-        waiting_pods: WaitingPods,
-        pod_groups: PodGroups,
-        is_responsible: Callable[[Pod], bool],
-        *,
-        with_taint_rules: bool = False,
-        gated_nominations_hold: bool = False,
-    ) -> None:
-        self._cache = cache
-        self._queue = queue
-        self._nominator = nominator
-        self._waiting_pods = waiting_pods
-        self._pod_groups = pod_groups
-        self._is_responsible = is_responsible
-        self._with_taint_rules = with_taint_rules
-        self._gated_nominations_hold = gated_nominations_hold
+    cache: Cache
+    queue: SchedulingQueue
+    nominator: Nominator
+    waiting_pods: WaitingPods
+    pod_groups: PodGroups
+    is_responsible: Callable[[Pod], bool]
+    with_taint_rules: bool = False
+    gated_nominations_hold: bool = False
 
     def object_changed(self, kind: str, old: Any | None, new: Any | None) -> None:
         """One object was added, updated or deleted; deleting what is not there changes nothing."""
@@ -72,17 +61,17 @@ class EventHandlers:
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if new is None:
-            if old is not None and self._cache.node(old.name) is not None:
-                self._queue.move_all(cluster_event.NODE_DELETE, old, None)
-                self._cache.remove_node(old.name)
+            if old is not None and self.cache.node(old.name) is not None:
+                self.queue.move_all(cluster_event.NODE_DELETE, old, None)
+                self.cache.remove_node(old.name)
             return
-        before = self._cache.node(new.name)
-        self._cache.set_node(new)
+        before = self.cache.node(new.name)
+        self.cache.set_node(new)
         if before is None:
-            self._queue.move_all(cluster_event.NODE_ADD, None, new)
+            self.queue.move_all(cluster_event.NODE_ADD, None, new)
         else:
             for event in cluster_event.node_update_events(before, new):
-                self._queue.move_all(event, before, new)
+                self.queue.move_all(event, before, new)
 
     # ---- pods
 
@@ -108,66 +97,66 @@ class EventHandlers:
 
     def _pod_added(self, pod: Pod) -> None:
         if pod.node_name:
-            self._pod_groups.set(pod)
-            self._cache.add_pod(pod)
-            self._queue.move_all(cluster_event.ASSIGNED_POD_ADD, None, pod)
-        elif self._is_responsible(pod):
-            self._pod_groups.set(pod)
-            is_gated = self._queue.add(pod) is Lane.UNSCHEDULABLE
-            if self._gated_nominations_hold or not is_gated:
-                self._nominator.add(pod)
-            if self._pod_groups.are_gangs:
-                self._queue.move_all(cluster_event.UNSCHEDULED_POD_ADD, None, pod)
+            self.pod_groups.set(pod)
+            self.cache.add_pod(pod)
+            self.queue.move_all(cluster_event.ASSIGNED_POD_ADD, None, pod)
+        elif self.is_responsible(pod):
+            self.pod_groups.set(pod)
+            is_gated = self.queue.add(pod) is Lane.UNSCHEDULABLE
+            if self.gated_nominations_hold or not is_gated:
+                self.nominator.add(pod)
+            if self.pod_groups.are_gangs:
+                self.queue.move_all(cluster_event.UNSCHEDULED_POD_ADD, None, pod)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
-        if new.scheduling_group and (new.node_name or self._is_responsible(new)):
-            self._pod_groups.set(new)
+        if new.scheduling_group and (new.node_name or self.is_responsible(new)):
+            self.pod_groups.set(new)
         if old.node_name:
-            self._cache.update_pod(new)
+            self.cache.update_pod(new)
             for event in cluster_event.pod_update_events(old, new):
-                self._queue.move_all(event, old, new)
+                self.queue.move_all(event, old, new)
         elif new.node_name:
             # This is its binding: adding it to the cache confirms the assumed pod.
-            self._cache.add_pod(new)
-            self._nominator.remove(new.uid)
-            self._queue.move_all(cluster_event.ASSIGNED_POD_ADD, None, new)
-            if self._is_responsible(old):
-                self._queue.delete(old)
-        elif self._is_responsible(new):
+            self.cache.add_pod(new)
+            self.nominator.remove(new.uid)
+            self.queue.move_all(cluster_event.ASSIGNED_POD_ADD, None, new)
+            if self.is_responsible(old):
+                self.queue.delete(old)
+        elif self.is_responsible(new):
             self._pending_pod_updated(old, new)
-        elif self._is_responsible(old):
+        elif self.is_responsible(old):
             # It now asks for what is not simulated, or for another scheduler.
             self._pod_deleted(old)
 
     def _pending_pod_updated(self, old: Pod, new: Pod) -> None:
-        if self._cache.is_assumed(new.uid):
+        if self.cache.is_assumed(new.uid):
             return
-        self._nominator.update(old, new)
-        self._queue.update(old, new)
+        self.nominator.update(old, new)
+        self.queue.update(old, new)
         nomination_left = old.nominated_node_name and old.nominated_node_name != new.nominated_node_name
         if nomination_left:
             # Pods of the same or lower priority took the nominated pod into account as if it ran there.
-            self._queue.move_all(
+            self.queue.move_all(
                 cluster_event.ASSIGNED_POD_DELETE, old, None, pre_check=_at_most(old.priority)
             )
 
     def _pod_deleted(self, pod: Pod) -> None:
-        self._pod_groups.remove(pod)
+        self.pod_groups.remove(pod)
         if pod.node_name:
-            self._nominator.remove(pod.uid)
-            if self._cache.remove_pod(pod.uid):
-                self._queue.move_all(cluster_event.ASSIGNED_POD_DELETE, pod, None)
+            self.nominator.remove(pod.uid)
+            if self.cache.remove_pod(pod.uid):
+                self.queue.move_all(cluster_event.ASSIGNED_POD_DELETE, pod, None)
             return
-        if not self._is_responsible(pod):
+        if not self.is_responsible(pod):
             return
-        self._queue.move_all(cluster_event.UNSCHEDULED_POD_DELETE, pod, None)
-        self._queue.delete(pod)
-        self._nominator.remove(pod.uid)
-        waiting = self._waiting_pods.get(pod.uid)
+        self.queue.move_all(cluster_event.UNSCHEDULED_POD_DELETE, pod, None)
+        self.queue.delete(pod)
+        self.nominator.remove(pod.uid)
+        waiting = self.waiting_pods.get(pod.uid)
         rejected = waiting is not None and waiting.reject("", "removed")
         self.take_off_deleted(pod)
         if rejected or pod.nominated_node_name:
-            self._queue.move_all(
+            self.queue.move_all(
                 cluster_event.ASSIGNED_POD_DELETE, pod, None, pre_check=_at_most(pod.priority)
             )
 
@@ -176,17 +165,17 @@ class EventHandlers:
 
         Without this it would stay: upstream counts it there until it expires, which by default is never.
         """
-        assumed = self._cache.assumed.get(pod.uid)
+        assumed = self.cache.assumed.get(pod.uid)
         if assumed is not None and assumed.binding_finished:
-            self._cache.remove_pod(pod.uid)
+            self.cache.remove_pod(pod.uid)
             # Hints look at the node: a pod that was on none frees nothing.
             there = dataclasses.replace(pod, node_name=assumed.node_name)
-            self._queue.move_all(cluster_event.ASSIGNED_POD_DELETE, there, None)
+            self.queue.move_all(cluster_event.ASSIGNED_POD_DELETE, there, None)
 
     # ---- everything else
 
     def _other_changed(self, kind: str, old: Any | None, new: Any | None) -> None:
-        listers = self._cache.listers
+        listers = self.cache.listers
         subject = new if new is not None else old
         if subject is None:
             return
@@ -194,15 +183,15 @@ class EventHandlers:
             listers.remove(kind, subject.meta.namespace, subject.meta.name)
         else:
             listers.set(kind, new.meta.namespace, new.meta.name, new)
-        if kind == "DeviceTaintRule" and self._with_taint_rules:
+        if kind == "DeviceTaintRule" and self.with_taint_rules:
             rules = [one.manifest for one in (old, new) if one is not None]
             for item in listers.all("ResourceSlice"):
                 if tainted(item.manifest, rules) is not item.manifest:
-                    self._queue.move_all(_SLICE_UPDATE, item, item)
+                    self.queue.move_all(_SLICE_UPDATE, item, item)
         resource = cluster_event.RESOURCE_OF_KIND.get(kind)
         if resource is not None:
             for event in cluster_event.events_for(resource, old, new):
-                self._queue.move_all(event, old, new)
+                self.queue.move_all(event, old, new)
 
 
 def _at_most(priority: int) -> Callable[[Pod], bool]:

@@ -21,6 +21,7 @@ from scheduler_core.fork import Fork
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import TERMINAL_PHASES, Pod
+from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.manifests import TextColumn, Texts
 from scheduler_core.sim.past import NotPlain, Past, PodThen, like_of, waiting
 
@@ -368,16 +369,8 @@ class History:
         NotPlain
             It has to be lived through.
         """
-        self._go_before(cycle)
-        trace = self._past.decided(
-            (cycle.namespace, cycle.name),
-            cycle.number,
-            at_ns=cycle.at_ns,
-            attempt=cycle.attempt,
-            n_draws=cycle.n_draws,
-            n_evaluated=cycle.n_evaluated_before,
-        )
-        return record_of(trace)
+        _, pod = self._before(cycle)
+        return record_of(self._past.decided(pod, cycle.attempt))
 
     def before(self, cycle: CycleBefore) -> PastCycle:
         """A copy of the scheduler just before a cycle.
@@ -387,21 +380,21 @@ class History:
         NotPlain
             It has to be lived through.
         """
-        self._go_before(cycle)
-        scheduler, pod = self._past.before(
+        scheduler, pod = self._before(cycle)
+        return PastCycle(Fork(scheduler), pod)
+
+    def _before(self, cycle: CycleBefore) -> tuple[Scheduler, Pod]:
+        batch = self._batches.get(cycle.ran_seq)
+        if batch is None or batch.late:
+            raise NotPlain("the log before it tells of more than objects")
+        self._go_to(batch.begins + bisect_left(batch.cycles, cycle.number))
+        return self._past.before(
             (cycle.namespace, cycle.name),
             cycle.number,
             at_ns=cycle.at_ns,
             n_draws=cycle.n_draws,
             n_evaluated=cycle.n_evaluated_before,
         )
-        return PastCycle(Fork(scheduler), pod)
-
-    def _go_before(self, cycle: CycleBefore) -> None:
-        batch = self._batches.get(cycle.ran_seq)
-        if batch is None or batch.late:
-            raise NotPlain("the log before it tells of more than objects")
-        self._go_to(batch.begins + bisect_left(batch.cycles, cycle.number))
 
     def close(self) -> None:
         """Give its memory back at once; it is of no use any more."""

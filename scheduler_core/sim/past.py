@@ -602,34 +602,24 @@ class Past:
 
     # ---- one cycle
 
-    def decided(
-        self, pod: Key, number: int, *, at_ns: int, attempt: int, n_draws: int, n_evaluated: int
-    ) -> CycleTrace:
-        """The whole trace of a cycle that bound its pod, before which the objects were as they are here.
+    def decided(self, found: Pod, attempt: int) -> CycleTrace:
+        """The whole trace of a cycle that bound its pod, of the scheduler just before it (`before`).
 
         Parameters
         ----------
-        pod : tuple of str
-            Whose cycle it was.
-        number : int
-        at_ns : int
-            When it was.
+        found : Pod
         attempt : int
-            Its number among the pod's own.
-        n_draws : int
-            Cycles since the checkpoint that drew among equals.
-        n_evaluated : int
-            Nodes that the cycles since the checkpoint evaluated, all together.
+            The cycle's number among the pod's own.
 
         Raises
         ------
         NotPlain
             More happened in the cycle than that.
         """
-        scheduler, found = self.before(pod, number, at_ns=at_ns, n_draws=n_draws, n_evaluated=n_evaluated)
+        scheduler = self._scheduler
         self.spoilt = True
         scheduler.pods[found.uid] = found
-        scheduler._schedule_pod(QueuedPodInfo(found, found.key, at_ns, attempts=attempt))
+        scheduler._schedule_pod(QueuedPodInfo(found, found.key, scheduler.clock.now_ns, attempts=attempt))
         scheduler.handle(BindAnswered(found.uid, None))
         del scheduler.pods[found.uid]
         scheduler.cache.remove_pod(found.uid)
@@ -642,7 +632,21 @@ class Past:
     def before(
         self, pod: Key, number: int, *, at_ns: int, n_draws: int, n_evaluated: int
     ) -> tuple[Scheduler, Pod]:
-        """The scheduler just before such a cycle (`decided`), to be copied and left as it is; and the cycle's pod.
+        """The scheduler just before a cycle that bound its pod, to be copied and left as it is; and the pod.
+
+        The objects were then as they are here.
+
+        Parameters
+        ----------
+        pod : tuple of str
+            Whose cycle it was.
+        number : int
+        at_ns : int
+            When it was.
+        n_draws : int
+            Cycles since the checkpoint that drew among equals.
+        n_evaluated : int
+            Nodes that the cycles since the checkpoint evaluated, all together.
 
         Raises
         ------

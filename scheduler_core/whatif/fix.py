@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 from scheduler_core.errors import CannotAnswer, InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.fork import Fork, Report, homeless, silent
-from scheduler_core.objects.defaults import priority_class_from
+from scheduler_core.objects.defaults import PriorityClass, priority_class_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
 from scheduler_core.sim.simulation import Simulation
@@ -166,24 +167,21 @@ class _Found:
     best: Trial | None
 
 
+@dataclass(frozen=True, eq=False)
 class _Counsel:
     """Answers about one cluster."""
 
-    def __init__(
-        self,
-        simulation: Simulation,
-        fork: Fork,
-        prices: PriceList,
-        report: Report,
-        partly: Callable[[FixAnswer], object],
-    ) -> None:
-        self.partly = partly
-        self.simulation = simulation
-        self.fork = fork
-        self.prices = prices
-        self.report = report
-        world = simulation.world
-        self.classes = [priority_class_from(stored.manifest) for stored in world.all("PriorityClass")]
+    simulation: Simulation
+    fork: Fork
+    prices: PriceList
+    report: Report
+    partly: Callable[[FixAnswer], object]
+
+    @cached_property
+    def classes(self) -> list[PriorityClass]:
+        """The cluster's priority classes."""
+        stored = self.simulation.world.all("PriorityClass")
+        return [priority_class_from(one.manifest) for one in stored]
 
     def workload_of(self, pod: Pod) -> str:
         kind, name = workloads.owner_of(self.simulation, pod)

@@ -98,10 +98,12 @@ def clusters_scenario_share(call: Call, cluster: Cluster) -> Any:
         seen_by["expires"] = _expiry(wanted.pop("days"))
     said = ("visibility", "team", "note", "opens_at")
     seen_by |= {key: wanted.pop(key) for key in said if key in wanted}
-    made = forking.make_from_cluster(
-        cluster=cluster, owner=call.person, **_made(call, cluster) | wanted, **seen_by
+    how = _made(call, cluster) | wanted
+    made = make_text(cluster=cluster, **how)
+    shared = forking.make_from_cluster(
+        cluster=cluster, made=made, owner=call.person, cycle=how["cycle"], **seen_by
     )
-    return shared_answer(call, made)
+    return shared_answer(call, shared)
 
 
 _OTHERWISE: Final = ("more_like", "more_n", "weight_of", "weight", "priority_of", "priority")

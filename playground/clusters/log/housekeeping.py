@@ -64,15 +64,8 @@ def _compact(cluster_id: int, seq: int, limit: int) -> int:
         cluster.compacting_seq = max(cluster.compacting_seq, seq)
         cluster.version += 1
         cluster.save(update_fields=["compacting_seq", "version"])
-    dropped = 0
-    while dropped < limit:
-        chosen = list(_superseded(cluster_id, seq).values_list("pk", flat=True)[:ENTRIES_AT_ONCE])
-        if not chosen:
-            break
-        for part in in_parts(chosen):
-            LogEntry.objects.filter(pk__in=part).delete()
-        dropped += len(chosen)
-    else:
+    dropped = _drop(_superseded(cluster_id, seq), limit)
+    if dropped >= limit:
         return dropped
     Event.objects.filter(cluster_id=cluster_id, resource_version__lte=seq).delete()
     Cluster.objects.filter(pk=cluster_id, compacted_seq__lt=seq).update(compacted_seq=seq)
@@ -159,15 +152,22 @@ def _shorten(cluster: Cluster, before_ns: int, limit: int) -> int:
     gone = objects.filter(kind=LogEntry.Kind.DELETE)
     dropped = 0
     for rows in (superseded, gone, log.filter(kind=LogEntry.Kind.RAN, seq__lt=_newest_ran(cluster))):
-        while dropped < limit:
-            chosen = list(rows.order_by("seq").values_list("pk", flat=True)[:ENTRIES_AT_ONCE])
-            if not chosen:
-                break
-            for part in in_parts(chosen):
-                LogEntry.objects.filter(pk__in=part).delete()
-            dropped += len(chosen)
+        dropped += _drop(rows.order_by("seq"), limit - dropped)
     ForeignDecision.objects.filter(cluster=cluster, at_ns__lt=before_ns).delete()
     FollowedCluster.objects.filter(cluster=cluster).update(n_dropped=F("n_dropped") + dropped)
+    return dropped
+
+
+def _drop(rows: QuerySet[LogEntry], limit: int) -> int:
+    """Delete entries, about so many at most; how many."""
+    dropped = 0
+    while dropped < limit:
+        chosen = list(rows.values_list("pk", flat=True)[:ENTRIES_AT_ONCE])
+        if not chosen:
+            break
+        for part in in_parts(chosen):
+            LogEntry.objects.filter(pk__in=part).delete()
+        dropped += len(chosen)
     return dropped
 
 

@@ -373,22 +373,14 @@ def _cut(cluster: Cluster, number: int) -> Cut:
 
 
 def make_from_cluster(
-    *,
-    cluster: Cluster,
-    owner: Any = None,
-    cycle: int | None = None,
-    redact: bool = False,
-    title: str = "",
-    ours_decide: bool = False,
-    span: tuple[int, int] | None = None,
-    what_if: WhatIfSpan | None = None,
-    test: bool = False,
-    **how: Any,
+    *, cluster: Cluster, made: MadeText | None = None, owner: Any = None, cycle: int | None = None, **how: Any
 ) -> Shared:
     """Share a cluster: its scenario, with the lineage of what it was forked from.
 
     Parameters
     ----------
+    made
+        The scenario (`make_text`); None is made up to now, or up to the cycle.
     how
         Who sees it, until when and with which words: as `share` takes them.
 
@@ -397,16 +389,7 @@ def make_from_cluster(
     InvalidManifest, InvalidInput, TooLarge
     """
     check_token(owner)
-    made = make_text(
-        cluster=cluster,
-        cycle=cycle,
-        redact=redact,
-        title=title,
-        ours_decide=ours_decide,
-        span=span,
-        what_if=what_if,
-        test=test,
-    )
+    made = made or make_text(cluster=cluster, cycle=cycle)
     origin = Origin.objects.filter(cluster=cluster).select_related("scenario").first()
     parent = origin.scenario if origin else None
     shared = share(document=made.text, owner=owner, parent=parent, **how)

@@ -21,7 +21,8 @@ from playground.web.scenarios.shares import said_by, seen_by, shared_page, visib
 from scheduler_core.incident.as_scenario import WhatIfSpan
 
 Way = tuple[str, bool, WhatIfSpan | None]
-"""Of a share: its title, whether ours decides, and what is otherwise."""
+"""Of a share: how its title ends, whether ours decides, and what is otherwise."""
+BY_OURS: Way = ("decided by ours", True, None)
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster
@@ -40,36 +41,27 @@ def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     if request.method == "POST":
         try:
             chosen = span_of(cluster, *span)
-            if asked.get("as") == "file":
-                made = make_text(
-                    cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours, span=chosen
-                )
-                return download(made.text, cluster.name, "yaml", "application/yaml")
             if asked.get("as") == "test":
                 made = make_text(
                     cluster=cluster, redact=redact, title=title, ours_decide=True, span=chosen, test=True
                 )
                 return download(made.text, f"{cluster.name} test", "yaml", "application/yaml")
             if asked.get("as") == "both":
-                name = title or cluster.name
-                kinds: list[Way] = [
-                    (f"{name}: as recorded", False, None),
-                    (f"{name}: decided by ours", True, None),
-                ]
-                return _beside(request, cluster, redact, chosen, kinds)
+                kinds = [("as recorded", False, None), BY_OURS]
+                return _beside(request, cluster, redact, chosen, title, kinds)
             if asked.get("as") == "what-if":
                 words, what_if = forking.what_if_of(asked)
-                name = title or cluster.name
-                kinds = [(f"{name}: decided by ours", True, None), (f"{name}: {words}", True, what_if)]
-                return _beside(request, cluster, redact, chosen, kinds)
+                return _beside(request, cluster, redact, chosen, title, [BY_OURS, (words, True, what_if)])
+            made = make_text(
+                cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours, span=chosen
+            )
+            if asked.get("as") == "file":
+                return download(made.text, cluster.name, "yaml", "application/yaml")
             shared = forking.make_from_cluster(
                 cluster=cluster,
+                made=made,
                 owner=site_user(request),
                 cycle=cycle,
-                redact=redact,
-                title=title,
-                ours_decide=ours,
-                span=chosen,
                 **seen_by(request),
                 **said_by(request),
             )
@@ -100,22 +92,19 @@ def _beside(
     cluster: Cluster,
     redact: bool,
     span: tuple[int, int] | None,
+    title: str,
     kinds: Sequence[Way],
 ) -> HttpResponse:
-    """Share the same in several ways (title, whether ours decides, what is otherwise); to them side by side."""
+    """Share the same in several ways; to them side by side."""
     seen = seen_by(request, otherwise="unlisted" if site_user(request) is None else "private")
     sides = []
     for words, ours, what_if in kinds:
+        name = f"{title or cluster.name}: {words}"[:300]
+        made = make_text(
+            cluster=cluster, redact=redact, title=name, ours_decide=ours, span=span, what_if=what_if
+        )
         shared = forking.make_from_cluster(
-            cluster=cluster,
-            owner=site_user(request),
-            redact=redact,
-            title=words[:300],
-            ours_decide=ours,
-            span=span,
-            what_if=what_if,
-            **seen,
-            **said_by(request),
+            cluster=cluster, made=made, owner=site_user(request), **seen, **said_by(request)
         )
         sides.append({"kind": "scenario", "id": shared.scenario.public_id})
     comparison = comparing.request_comparison(a=sides[0], b=sides[1], owner=site_user(request))
