@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -25,6 +25,7 @@ from playground.clusters.history.controllers import (
     set_program,
 )
 from playground.clusters.questions import newest_question
+from playground.clusters.row_types import Cluster, Question
 from playground.web.amounts import duration, since_start
 from playground.web.looks import View
 from playground.web.questions.views import asked_or_told, question_context
@@ -32,9 +33,6 @@ from playground.web.requests import done, positive_int
 from playground.web.timeline import Axis, controller_css, controller_name, run_lanes
 from scheduler_core.sim.changes import ControllerRun
 from scheduler_core.sim.outlook import LOOKS, NodeSentence, run_lines
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Question
 
 SHOWN_NODES: Final = 50
 MOST_DRAWN_STEPS: Final = 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -16,7 +16,9 @@ from playground.clusters.board.pods import count_pods
 from playground.clusters.history.controllers import SCALES_PODS
 from playground.clusters.history.cycles import sentences_of
 from playground.clusters.history.story import cluster_timeline
+from playground.clusters.row_types import Cluster
 from playground.scenarios import selectors
+from playground.scenarios.row_types import Scenario
 from playground.web.amounts import cores, duration, name_parts, since_start
 from playground.web.looks import PriorityScale, View, priority_scale
 from playground.web.requests import HtmxHttpRequest, download, positive_int
@@ -24,10 +26,6 @@ from scheduler_core.sim.changes import ControllerRun
 from scheduler_core.sim.outlook import LOOKS, brief_words, effect_of
 from scheduler_core.sim.timeline import ON_A_NODE, PENDING, PodLane, Span, Timeline
 from scheduler_core.sim.trace_events import trace_events
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
-    from playground.scenarios.row_types import Scenario
 
 LANES, MOST_LANES = 10, 200
 NODE_LANES = 3

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from playground.clusters.board.nodes import NodeUse, PodUse, devices_on_nodes, node_uses, pods_on
 from playground.clusters.choices import QuestionKind
 from playground.clusters.memo import Memo
 from playground.clusters.questions import is_stale, latest_question
+from playground.clusters.row_types import Cluster
 from playground.engine.columns import ZONE_LABELS
 from playground.web.look import NO_MARKS, Marks, view_look
 from playground.web.looks import PriorityScale, View
 from playground.web.requests import positive_int
 from scheduler_core.fork import PLACE_LABELS
 from scheduler_core.whatif.causes import names_digest
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 _FIELDS: Final = ("view", "group", "q", "open", "pick", "sort", "node", "pod")
 

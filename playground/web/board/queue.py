@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from playground.clusters.board.nodes import node_uses, pods_on
 from playground.clusters.history.controllers import controller_runs, said_of
 from playground.clusters.history.cycles import last_cycle_of, placed_by
 from playground.clusters.history.queue import LANE_TITLES, Groups, PendingGroup, QueueItem
 from playground.clusters.history.story import find_pod
+from playground.clusters.row_types import Cluster
 from playground.web import amounts
 from playground.web.amounts import requested
 from playground.web.listing import Alike
 from playground.web.looks import PriorityScale, View
 from playground.web.pods.present import cache_state, group_of
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 LANE_LIMIT = 8
 GROUPS_LIMIT = 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -29,6 +29,7 @@ from playground.clusters.objects.queries import current_run
 from playground.clusters.objects.write import set_cordon
 from playground.clusters.pulse import HERE, RETRY, changes
 from playground.clusters.questions import is_stale, latest_question
+from playground.clusters.row_types import Cluster, Cycle, Run
 from playground.clusters.trouble import why_clocks_wait, why_run_waits
 from playground.scenarios.selectors import visible_scenarios
 from playground.web.board.nodes import NODE_COLUMNS, BoardAddress, view_nodes
@@ -36,9 +37,6 @@ from playground.web.board.queue import GROUPED, inspect, reserved_nodes, view_la
 from playground.web.listing import Alike, sorted_columns
 from playground.web.looks import priority_scale
 from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Cycle, Run
 
 
 async def tick_events(pk: int) -> AsyncIterator[bytes]:

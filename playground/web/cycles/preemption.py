@@ -8,13 +8,11 @@ Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreempti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from playground.clusters.history.cycles import Aftermath
+from playground.clusters.row_types import Cycle
 from playground.web.looks import View
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cycle
 
 CANDIDATE_LIMIT = 20
 STEPS_LIMIT = 8

@@ -7,17 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from playground.clusters.drive.extender_calls import matched
+from playground.clusters.row_types import ExtenderCall
 from playground.engine.plugins import drawn
 from playground.web.cycles.domains import view_domains
 from playground.web.cycles.preemption import view_preemption
 from playground.web.listing import Alike, alike
 from playground.web.looks import View, outcome_of, piece
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import ExtenderCall
 
 # Source: pkg/scheduler/schedule_one.go minFeasibleNodesToFind, v1.34.
 MIN_FEASIBLE_NODES_TO_FIND = 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -21,14 +21,12 @@ from playground.clusters.history.cycles import (
     plugins_that_ended,
 )
 from playground.clusters.history.redecide import request_trace
+from playground.clusters.row_types import Cluster, Cycle
 from playground.web.cycles.preemption import next_steps
 from playground.web.cycles.present import EACH_NODE_LIMIT, view_cycle, with_wire_calls
 from playground.web.listing import Listing, sorted_columns
 from playground.web.looks import priority_scale
 from playground.web.requests import HtmxHttpRequest, positive_int
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Cycle
 
 CYCLE_COLUMNS = (
     ("number", "Cycle", True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.cache import cache
@@ -18,6 +18,7 @@ from playground.engine.scenarios import way_documents
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
+from playground.scenarios.row_types import Comparison
 from playground.scenarios.services import comparing
 from playground.scenarios.services.comparing import may_delete
 from playground.web import amounts
@@ -27,10 +28,6 @@ from playground.web.requests import done, positive_int, site_user, visible_clust
 from playground.web.scenarios.shares import seen_by, visibilities_for
 from scheduler_core.scenario.gallery import Way
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.scenarios.row_types import Comparison
-
 
 MOVED_SHOWN = 40
 

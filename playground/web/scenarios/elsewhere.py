@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
@@ -20,6 +20,7 @@ from playground.engine.scenarios import MAX_LINK_CHARS
 from playground.middleware import CONTENT_SECURITY_POLICY
 from playground.scenarios import selectors
 from playground.scenarios.choices import Visibility
+from playground.scenarios.row_types import Scenario
 from playground.scenarios.services import shares
 from playground.web.looks import View
 from playground.web.problems import problems_of
@@ -32,10 +33,6 @@ from playground.web.scenarios.shares import (
     shared_page,
     visibilities_for,
 )
-
-if TYPE_CHECKING:
-    from playground.scenarios.row_types import Scenario
-
 
 OLD_AFTER = timedelta(days=30)
 FRAME_WIDTH, FRAME_HEIGHT = 760, 480

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from playground.clusters.errors import ClusterError
 from playground.clusters.foreign.agreement import n_foreign_decisions
 from playground.clusters.foreign.following import span_of
+from playground.clusters.row_types import Cluster
 from playground.scenarios import selectors
 from playground.scenarios.services import comparing, forking
 from playground.scenarios.services.forking import make_text
@@ -23,9 +24,6 @@ from scheduler_core.incident.as_scenario import WhatIfSpan
 Way = tuple[str, bool, WhatIfSpan | None]
 """Of a share: how its title ends, whether ours decides, and what is otherwise."""
 BY_OURS: Way = ("decided by ours", True, None)
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
 
 
 def share(request: HttpRequest, cluster: Cluster) -> HttpResponse:

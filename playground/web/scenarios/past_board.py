@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.http import HttpRequest
 
 from playground.clusters.board.nodes import NodeUse, PodUse, natural
 from playground.clusters.history.queue import LANES, item_of
+from playground.clusters.row_types import Cycle
 from playground.engine.columns import FINISHED
 from playground.scenarios import selectors
+from playground.scenarios.row_types import RecordedCycle
 from playground.scenarios.services import moments
 from playground.scenarios.services.recording import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.web.board.queue import view_lanes
@@ -18,10 +20,6 @@ from playground.web.look import Marks, view_look
 from playground.web.looks import PriorityScale, View, made_of
 from playground.web.requests import HtmxHttpRequest, positive_int
 from scheduler_core.schema.tables import table_beside
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cycle
-    from playground.scenarios.row_types import RecordedCycle
 
 
 def moment_context(

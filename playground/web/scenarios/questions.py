@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib import messages
@@ -22,7 +22,9 @@ from playground.clusters import questions
 from playground.clusters.choices import OPEN, QuestionKind, WorkState
 from playground.clusters.errors import Conflict, Forbidden
 from playground.clusters.questions import newest_question, questions_of
+from playground.clusters.row_types import Cluster, Question
 from playground.scenarios.choices import ScenarioState
+from playground.scenarios.row_types import Scenario
 from playground.scenarios.services.questions import branch_of_upgrade, share_upgrade
 from playground.web.questions.present import view_luck
 from playground.web.requests import HtmxHttpRequest, positive_int, posted_gates, site_user
@@ -30,10 +32,6 @@ from playground.web.scenarios.shares import STOP_POLLING, release_of
 from scheduler_core import releases
 from scheduler_core.schema.tables import table_beside
 from scheduler_core.whatif.model import DEPARTURES
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Question
-    from playground.scenarios.row_types import Scenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,10 +16,12 @@ from django.utils import timezone
 from playground.accounts.teams import teams_of
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import ClusterError, InvalidInput
+from playground.clusters.row_types import Cluster
 from playground.engine.plugins import lacking
 from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors
 from playground.scenarios.choices import ScenarioState, Visibility
+from playground.scenarios.row_types import Scenario
 from playground.scenarios.services import moments, shares
 from playground.scenarios.services.proof import is_whole, request_verification, request_whole_cycle
 from playground.web.cycles.present import view_cycle
@@ -28,10 +30,6 @@ from playground.web.problems import problems_of
 from playground.web.requests import HtmxHttpRequest, done, positive_int, site_user
 from playground.web.scenarios import past_board
 from playground.web.scenarios.past_board import nothing_new
-
-if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster
-    from playground.scenarios.row_types import Scenario
 
 
 def view_focus(document: Mapping[str, Any], node: str, plugin: str) -> View:
