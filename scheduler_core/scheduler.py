@@ -49,7 +49,7 @@ from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER
 from scheduler_core.objects.policy import PodGroup
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.queue.hints import ALL_EVENTS, HintMap, build_hint_map
-from scheduler_core.queue.queued_pod_info import Lane, QueuedPodInfo, QueueMove
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo, QueueMove
 from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import Release
@@ -579,6 +579,3 @@ def _gates(framework: Framework) -> list[tuple[str, Callable[[Pod], Rejection | 
         return ask
 
     return [(plugin.name, check(plugin)) for plugin in framework.pre_enqueue]
-
-
-__all__ = ["Lane", "Scheduler", "SchedulerOptions"]

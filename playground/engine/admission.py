@@ -159,8 +159,6 @@ def name_problem(text: str) -> str:
 
 # ---- the resize subresource of a pod
 
-__all__ = ["check_quality", "qos_class", "resized"]
-
 
 def resized(posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """The pod with other resources; amounts are not read here.

@@ -31,8 +31,6 @@ from playground.engine.outbound import (
 from scheduler_core.config.types import ExtenderTLSConfig
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 
-__all__ = ["DELAY_HEADER", "FAILURE_HEADER", "Exchanged", "ExtenderAnswer", "HttpTransport"]
-
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 MAX_TIMEOUT_S: Final = 60.0
 MAX_AT_ONCE: Final = 8

@@ -220,6 +220,3 @@ def _candidates(
             }
         )
     return rows
-
-
-__all__ = ["KINDS", "BranchDifference", "Parting", "PodDifference", "difference"]

@@ -25,9 +25,9 @@ from playground.clusters.models import Cluster, ExtenderCall, LogEntry, MockExte
 from playground.engine.configuration import loaded_and_problem
 from playground.engine.extender_answers import entry_payload
 from playground.engine.outbound import OutboundPolicy, OwnSite, host_of, may_be_called
-from playground.engine.transport import Exchanged, ExtenderAnswer, HttpTransport
+from playground.engine.transport import Exchanged, HttpTransport
 from scheduler_core.actions import BindByExtender
-from scheduler_core.extender.transport import ExtenderRequest
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 
 logger = logging.getLogger(__name__)
 

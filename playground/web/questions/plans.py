@@ -24,7 +24,7 @@ from playground.scenarios.row_types import Verdict
 from playground.scenarios.services import verdicts
 from playground.web.listing import Alike, alike
 from playground.web.looks import View
-from playground.web.questions.views import STOP_POLLING, arrives_at, question_context
+from playground.web.questions.views import arrives_at, question_context
 from playground.web.requests import HtmxHttpRequest, done, site_user
 from scheduler_core.autoscaler.pasted import read_autoscaler
 from scheduler_core.descheduler.policy import PolicyError, read_policy
@@ -214,9 +214,6 @@ def verdict_end(request: HttpRequest, verdict: Verdict) -> HttpResponse:
     verdicts.end_verdict(verdict=verdict)
     messages.success(request, "The link is ended; it leads nowhere now.")
     return redirect("web:home")
-
-
-__all__ = ["STOP_POLLING", "answer", "branch", "overview", "share", "verdict"]
 
 
 # ---- what the pages show
