@@ -51,13 +51,13 @@ def test_nothing_in_random_clusters_violates_the_model() -> None:
     statuses: dict[str, int] = {}
     releases = list(RELEASES)
     # The last two: a full list of candidates that violate a budget; a port that two pods of a node hold.
-    for seed in (*range(60), 2388, 2725):
+    for seed in (*range(30), 2388, 2725):
         report = check_scenario(draw_scenario(seed, releases[seed % len(releases)]))
         assert report.document()["violations"] == [], f"seed {seed}"
         for counts in report.counts().values():
             for status, n in counts.items():
                 statuses[status] = statuses.get(status, 0) + n
-    assert statuses[HOLDS] > 500 and statuses[LEAVES] > 50 and statuses[NOT_COMPUTED] == 0
+    assert statuses[HOLDS] > 250 and statuses[LEAVES] > 25 and statuses[NOT_COMPUTED] == 0
 
 
 # ---- decisions that are wrong
