@@ -71,7 +71,8 @@ def helm(asgi_server: str, live_cluster: Cluster) -> Iterator[Helm]:
     helm.config.close()
 
 
-@pytest.mark.parametrize("wait", ["watcher", pytest.param("legacy", marks=nightly)])
+@nightly
+@pytest.mark.parametrize("wait", ["watcher", "legacy"])
 def test_the_chart_that_helm_create_makes(helm: Helm, tmp_path: Path, wait: str) -> None:
     helm_python.Chart.create("web", tmp_path)
     before, chart = helm.there(), tmp_path / "web"

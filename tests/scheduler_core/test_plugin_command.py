@@ -29,6 +29,9 @@ def run(*words: str, cwd: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.nightly(
+    "scheduler_core/cli/new_plugin/", "scheduler_core/plugin_kit.py", "scheduler_core/testing/"
+)
 def test_a_new_package_passes_its_own_tests_and_the_check(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

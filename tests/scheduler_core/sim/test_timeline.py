@@ -91,6 +91,7 @@ def thousand():
     return timed(json.dumps(many()).encode())
 
 
+@pytest.mark.nightly("scheduler_core/sim/timeline.py", "scheduler_core/sim/trace_events.py")
 def test_the_trace_of_a_thousand_pods_opens_in_a_reader_of_the_format(thousand, tmp_path, capsys):
     """A reader that nests slices as Perfetto does finds nothing to put right: no slice crosses another."""
     _, timeline = thousand
