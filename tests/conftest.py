@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 from scheduler_core.thresholds import INFINITY, Thresholds, using
-from tests import quick, scenario_processes, servers
+from tests import in_thread, quick, scenario_processes, servers
 
 # The suite tries the same examples every time, so that it fails for the change at hand and for nothing else;
 # `--hypothesis-profile=search` looks for new ones. A busy machine is no reason to fail, hence no deadlines.
@@ -81,13 +81,18 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         playground.stop()
 
 
-@pytest.fixture
-def asgi_server(transactional_db: None) -> Iterator[str]:
-    """Address of the site, served over HTTP."""
-    from tests.in_thread import served
+@pytest.fixture(scope="session")
+def served_site() -> Iterator[in_thread.Site]:
+    """The site in a thread, once for all tests: what a browser has of its scripts and styles serves the next test."""
+    with in_thread.served() as site:
+        yield site
 
-    with served() as place:
-        yield f"http://{place}"
+
+@pytest.fixture
+def asgi_server(transactional_db: None, served_site: in_thread.Site) -> Iterator[str]:
+    """Address of the site, served over HTTP; nothing is asked of it any more when the tables are emptied."""
+    yield f"http://{served_site.place}"
+    served_site.settle()
 
 
 @pytest.fixture

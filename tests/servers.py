@@ -46,8 +46,9 @@ def free_port() -> int:
 
 
 def chromium() -> str | None:
-    """Path of a Chromium to walk through pages with."""
-    names = (os.environ.get("PLAYGROUND_CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
+    """Path of a Chromium to walk through pages with; the one without windows takes two thirds of the processor."""
+    own = os.environ.get("PLAYGROUND_CHROMIUM")
+    names = (own, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if name and (path := shutil.which(name))), None)
 
 

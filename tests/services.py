@@ -71,7 +71,7 @@ SERVICES = {
     "postgres": (postgresql, "no PostgreSQL: none on 127.0.0.1:5432 and no initdb (Debian: postgresql)"),
     "redis": (redis, "no redis-server (Debian: redis-server)"),
     "rabbitmq": (rabbitmq, "no RabbitMQ (Debian: rabbitmq-server)"),
-    "browser": (servers.chromium, "no Chromium (Debian: chromium)"),
+    "browser": (servers.chromium, "no Chromium (Debian: chromium-headless-shell, or chromium)"),
     "kubectl": (servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
     "wasm": (
         servers.wasm,

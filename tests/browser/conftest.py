@@ -27,13 +27,18 @@ def pages_left(browser):
         page.context.close()
 
 
+FORGET = "() => { try { localStorage.clear(); sessionStorage.clear(); } catch { /* of no site */ } }"
+
+
 @pytest.fixture
-def page(browser, browser_context_args, pages_left):
-    """A page as a new one: each test's site has an address of its own, of which nothing is stored or cached."""
+def page(request, browser, browser_context_args, pages_left):
+    """A page as a new one: nothing is left of the tests before but what the browser keeps of scripts and styles."""
+    if "asgi_server" in request.fixturenames:
+        request.getfixturevalue("asgi_server")  # is asked by the page until that is left
     page = pages_left.pop() if pages_left else browser.new_context(**browser_context_args).new_page()
     page.context.set_default_timeout(1000 * PATIENCE_S)
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.emulate_media(media="null", color_scheme="null", reduced_motion="null")
+    page.emulate_media(media="null", color_scheme="null", reduced_motion="reduce")
     page.scheme = None
     yield page
     if page.is_closed():
@@ -41,6 +46,7 @@ def page(browser, browser_context_args, pages_left):
     page.unroute_all(behavior="ignoreErrors")
     page.context.clear_cookies()
     page.context.clear_permissions()
+    page.evaluate(FORGET)
     page.goto("about:blank")
     pages_left.append(page)
 

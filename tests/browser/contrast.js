@@ -1,4 +1,5 @@
-// What axe says of a page, and which colors of text it found readable; contrast is asked of colors not seen before.
+// What axe says of a page, and which colors of text it found readable: that, and whether a link differs from the words
+// around it, is asked of what has looks not seen before.
 async ([options, seen]) => {
   const once = f => { const known = new Map();
     return e => { if (!known.has(e)) known.set(e, f(e)); return known.get(e); }; };
@@ -17,11 +18,15 @@ async ([options, seen]) => {
     if (!isText(e) || !e.getClientRects().length) continue;
     const own = style(e), off = e.matches(':disabled, [aria-disabled=true], [aria-disabled=true] *');
     const parts = [own.color, own.fontSize, own.fontWeight, own.textShadow, off, ground(e)];
+    if (e.matches('a[href]')) {
+      const around = e.parentElement, words = isText(around) && around.localName;
+      parts.push(own.textDecorationLine, own.borderBottomStyle, words, words && style(around).color);
+    }
     const looks = parts.join('|');
     if (!news.has(looks) && !known.has(looks)) news.set(looks, e);
   }
-  const asked = { resultTypes: ['violations'], runOnly: ['color-contrast'] };
+  const asked = { resultTypes: ['violations'], runOnly: ['color-contrast', 'link-in-text-block'] };
   const pale = news.size ? (await axe.run({ include: [...news.values()] }, asked)).violations : [];
-  const others = (await axe.run(document, options)).violations;
+  const others = options ? (await axe.run(document, options)).violations : [];
   return { found: [...pale, ...others], readable: pale.length ? [] : [...news.keys()] };
 }

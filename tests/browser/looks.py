@@ -24,12 +24,11 @@ EVERY_LOOK = pytest.mark.parametrize(
 )
 BOTH_WIDTHS = pytest.mark.parametrize("width", [1440, pytest.param(390, marks=nightly)])
 
-# What axe is asked of a whole page: everything, but of contrast, which takes longer than all else together, only where
-# a text has colors, a size or a place that none had on the pages before; in the dark, where a page has other colors and
-# nothing else, of those.
-CONTRAST = "color-contrast"
-ALL = {"resultTypes": ["violations"], "rules": {CONTRAST: {"enabled": False}}}
-COLORS = {"resultTypes": ["violations"], "runOnly": ["link-in-text-block"]}
+# What axe is asked of a whole page: everything, but of colors, which take longer than all else together, only where a
+# text has colors, a size or a place that none had on the pages before; in the dark, where a page has other colors and
+# nothing else, of those alone.
+OF_COLORS = ("color-contrast", "link-in-text-block")
+ALL = {"resultTypes": ["violations"], "rules": {rule: {"enabled": False} for rule in OF_COLORS}}
 
 SEEN_WITHOUT_FAULT: set[str] = set()
 """Colors of text that axe found readable, as `ASK` calls them."""
@@ -54,8 +53,8 @@ def wear(page: Any, scheme: str, width: int) -> None:
         page.set_viewport_size(size)
 
 
-def violations(page: Any, options: dict[str, Any] = ALL) -> list[str]:
-    """What axe says of the page as it is now: rule and first places."""
+def violations(page: Any, options: dict[str, Any] | None = ALL) -> list[str]:
+    """What axe says of the page as it is now, without options of its colors alone: rule and first places."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
     answer = page.evaluate(ASK, [options, sorted(SEEN_WITHOUT_FAULT)])
@@ -79,7 +78,7 @@ def seen_wrong(page: Any, name: str, looks: Looks = LIGHT) -> list[str]:
             shot = f"{name.strip('/').replace('/', '-').replace(' ', '-')}-{scheme}-{width}.png"
             # Without its caret hidden: the style for that is what the content policy refuses.
             page.screenshot(path=Path(folder) / shot, full_page=True, caret="initial")
-        where, asked = f"{name}, {scheme} at {width}", COLORS if scheme == "dark" else ALL
+        where, asked = f"{name}, {scheme} at {width}", None if scheme == "dark" else ALL
         if (scheme, width) in looks:
             found += [f"{where}: {violation}" for violation in violations(page, asked)]
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

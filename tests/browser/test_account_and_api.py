@@ -60,7 +60,6 @@ def test_one_logs_in_makes_a_token_and_reads_the_api(
     found += problems_of(page, "token")
     page.get_by_role("contentinfo").get_by_role("link", name="API").click()
     assert "--token $TOKEN" in page.get_by_label("With kubectl").inner_text()
-    found += problems_of(page, "api")
     page.get_by_role("link", name="Account of ada").click()
     page.get_by_role("button", name="Delete the token laptop").click()
     assert page.get_by_role("button", name="Delete the token laptop").count() == 0

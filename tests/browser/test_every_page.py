@@ -8,6 +8,8 @@ In the first of the walks Help is followed into each place of the manual, too; w
 and narrower.
 """
 
+from itertools import chain
+
 import pytest
 from django.test import Client
 from django.urls import resolve
@@ -68,8 +70,14 @@ PAGES = {
 OF_NODES = frozenset(table(__file__, "OF_NODES"))
 """What names nodes: the other pages are no others in another cloud."""
 
-LOOKED_AT = ("web:board", "scenarios:", "web:share", "web:replay", "web:optimum")
-"""Routes whose pages axe is asked about here; about the others in `test_pages`, with fewer nodes and every outcome."""
+LOOKED_AT = (
+    "/c/{c}/?pod={pending}",
+    "/s/{",
+    "/compare/{",
+    "/gallery/gpu-isolation/?q",
+    "/gallery/lose-a-zone/",
+)
+"""Addresses of pages axe is asked about here; about the others in `test_pages`, with fewer nodes and every outcome."""
 
 SCROLL_ON_A_PHONE = ("Heat map", "Scores")
 """What is read across: a map, and points of several sides. All else is read line by line on a phone."""
@@ -148,7 +156,7 @@ def world(work):
         request_verification(scenario=differs)
         sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in (scenario, other)]
         compared = request_comparison(a=sides[0], b=sides[1])
-        drafts.start_preview(text=as_yaml(real_dump(40, 400)))
+        drafts.start_preview(text=as_yaml(with_few_waiting(real_dump(40, 400))))
         work()
         judged = self_scheduled(client)
         found = {
@@ -211,7 +219,7 @@ def self_scheduled(client):
     ids=["day", "dark-and-phone", "aws", "gke", "five-thousand"],
 )
 def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the_manual(
-    page, asgi_server, world, work, size, routes, widths, looks, complaints
+    page, asgi_server, world, work, wakes, size, routes, widths, looks, complaints
 ):
     if not any(is_wanted(address) for route in routes for address in PAGES[route]):
         pytest.skip(NONE_WANTED)
@@ -223,7 +231,7 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
             path = template_.format(**places)
             assert resolve(path.partition("?")[0]).view_name == route, path
             wear(page, *LOOKS[0])
-            n_bytes = arrive(page, asgi_server + path, work)
+            n_bytes = arrive(page, asgi_server + path, work, wakes)
             if size == DAY and path.startswith("/c/"):
                 name = route.partition(":")[2]
                 found += [f"{template_} at {DESK}: {wrong}" for wrong in too_much(page, n_bytes, name)]
@@ -239,9 +247,10 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
             if widths:
                 wear(page, *PHONE)
                 found += [f"{template_} on a phone: {name} scrolls sideways" for name in read_across(page)]
-            if looks and route.startswith(LOOKED_AT):
+            if looks and template_.startswith(LOOKED_AT):
                 found += seen_wrong(page, template_, looks)
-        chapter_ = help_path(*route.split(":"))
+        # Once for each chapter: that the headings are there, `tests.web` asks.
+        chapter_, _, _ = help_path(*route.split(":")).partition("#")
         if wanted and widths is THREE_WIDTHS and chapter_ not in followed and route not in WITHOUT_HELP:
             followed.add(chapter_)
             follow_help(page, route)
@@ -252,7 +261,7 @@ WAITS = ", ".join(f'[hx-trigger*="every {often}"]' for often in ("500ms", "600ms
 """What a page has while it waits for an answer of its own; the clock of a board goes on at other paces."""
 
 
-def arrive(page, url, work):
+def arrive(page, url, work, wakes):
     """Open a page and have done what it asks for, until it shows the answer; how many bytes it was sent in.
 
     A page that waited loads itself again: it does so in the middle of what is measured if that is not waited for.
@@ -261,6 +270,7 @@ def arrive(page, url, work):
     assert answer.ok, url
     n_bytes = len(answer.body())
     expect(page.locator('form[hx-trigger^="load"]')).to_have_count(0)  # what is asked on arrival is
+    wakes[:] = [wake for wake in wakes if wake[0] != "gallery"]  # runs each lesson, which no page waits for
     work()
     expect(page.locator(f"{WAITS}, #deciding")).to_have_count(0)
     page.wait_for_load_state()
@@ -289,8 +299,12 @@ def follow_help(page, route):
         expect(page.locator(f"#{heading}")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("looks", [(), pytest.param(LOOKS, marks=nightly)], ids=["boxes", "looks"])
-def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada, settings, looks):
+@pytest.mark.parametrize(
+    ("widths", "looks"),
+    [(THREE_WIDTHS, ()), pytest.param(WIDTHS, LOOKS, marks=nightly)],
+    ids=["boxes", "looks"],
+)
+def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada, settings, widths, looks):
     settings.PLAYGROUND_MAIL = True
     name = "maximiliane-von-hohenstein-schwarzenberg"
     User.objects.filter(pk=ada.pk).update(
@@ -309,17 +323,15 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
     found = []
 
     def walk(pages):
-        for route, addresses in pages.items():
-            for address in addresses:
-                page.set_viewport_size({"width": WIDTHS[0], "height": 900})
-                page.goto(asgi_server + address.format(**places))
-                expect(page.get_by_role("heading", level=1)).to_be_visible()
-                for width in WIDTHS:
-                    page.set_viewport_size({"width": width, "height": 900})
-                    found.extend(f"{address} at {width}: {wrong}" for wrong in out_of_bounds(page))
-                found.extend(f"{address} at {width}: {name} scrolls sideways" for name in sideways(page))
-                found.extend(seen_wrong(page, address, looks) if looks else ())
-            follow_help(page, route)
+        for address in chain.from_iterable(pages.values()):
+            page.goto(asgi_server + address.format(**places))
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            for width in widths:
+                page.set_viewport_size({"width": width, "height": 900})
+                found.extend(f"{address} at {width}: {wrong}" for wrong in out_of_bounds(page))
+            found.extend(f"{address} at {width}: {name} scrolls sideways" for name in sideways(page))
+            found.extend(seen_wrong(page, address, looks) if looks else ())
+        follow_help(page, next(reversed(pages)))
 
     walk(OF_STRANGERS)
     log_in(page, asgi_server, name, "correct horse battery")

@@ -11,7 +11,7 @@ from playground.scenarios.services.gallery import gallery_scenario
 from tests.browser.boxes import out_of_bounds
 from tests.browser.looks import BOTH_WIDTHS
 from tests.browser.waits import wait_until
-from tests.real_dump import as_yaml, real_dump
+from tests.real_dump import as_yaml, real_dump, with_few_waiting
 
 
 @BOTH_WIDTHS
@@ -66,19 +66,21 @@ def test_the_preview_says_who_is_pending_and_why_as_soon_as_a_worker_knows(
 ):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(f"{asgi_server}/new/import/")
-    page.locator("#text").evaluate("(e, text) => { e.value = text; }", as_yaml(real_dump(30, 400)))
+    page.locator("#text").evaluate(
+        "(e, text) => { e.value = text; }", as_yaml(with_few_waiting(real_dump(30, 400)))
+    )
     page.locator("#import-see").click()
     preview = page.locator("#import-preview")
-    expect(preview).to_contain_text("225 pods are pending.")
+    expect(preview).to_contain_text("16 pods are pending.")
     expect(preview).to_contain_text("Pending pods are being decided")
     assert not out_of_bounds(page)
     [draft] = Draft.objects.filter(state="queued")
     drafts.work_on(draft_id=draft.pk)
-    expect(preview).to_contain_text("225 pods are pending, and none of them finds a node.")
+    expect(preview).to_contain_text("16 pods are pending, and none of them finds a node.")
     expect(page.locator("#dump-progress")).to_have_count(0)
-    render = page.locator("#pending tr", has_text="reports/nightly-render")
-    expect(render).to_contain_text("Insufficient cpu")
-    expect(render.locator("td").first).to_have_text("200")
+    indexer = page.locator("#pending tr", has_text="search/indexer")
+    expect(indexer).to_contain_text("Insufficient cpu")
+    expect(indexer.locator("td").first).to_have_text("8")
     expect(page.locator("#pools")).to_contain_text("m6i.4xlarge")
     expect(page.locator("#pools")).to_contain_text("eu-central-1b")
     assert not out_of_bounds(page)
@@ -89,7 +91,7 @@ def test_a_file_that_is_too_large_is_told_before_it_is_sent_and_read_when_it_is_
     page, asgi_server, transactional_db, wakes, complaints, settings
 ):
     settings.PLAYGROUND_MAX_UPLOAD_BYTES = 2**20
-    text = (as_yaml(real_dump(4, 240)) + "#" * 2**21).encode()
+    text = (as_yaml(with_few_waiting(real_dump(4, 240))) + "#" * 2**21).encode()
     sent = []
     page.on("request", lambda request: sent.append(request.method))
     page.goto(f"{asgi_server}/new/import/")

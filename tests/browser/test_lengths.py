@@ -155,6 +155,7 @@ def test_no_page_of_a_large_cluster_is_long_or_heavy(page, asgi_server, large, w
     assert not found, "\n".join(found)
 
 
+@nightly
 @BOTH_WIDTHS
 def test_no_page_of_the_demo_is_long_or_heavy(page, asgi_server, transactional_db, wakes, width):
     cluster = create_demo()

@@ -49,6 +49,9 @@ def test_what_scrolls_sideways_is_called_by_its_name(page):
         ('<p class="pale">pale in the dark</p>', ["dark at 1440: color-contrast ['p']"]),
         ('<p style="color: #bbb; background: #fff">pale</p>',
          [f"{look}: color-contrast ['p']" for look in ("light at 1440", "dark at 1440", "light at 390")]),
+        ('<p>Words <a href="#it" style="color: #333; text-decoration: none">link</a></p>',
+         ["light at 1440: link-in-text-block ['a']", "dark at 1440: color-contrast ['a']",
+          "light at 390: link-in-text-block ['a']"]),
         ('<p style="width: 500px">wide</p>', ["light at 390: 110 px too wide"]),
     ],
 )  # fmt: skip
@@ -56,7 +59,9 @@ def test_each_look_has_its_own_faults(page, body, said):
     page.set_content(PAGE % body)
     assert seen_wrong(page, "it", LOOKS) == [f"it, {one}" for one in said]
     by_day = [
-        one for one in said if not one.startswith(("dark", "light at 390: color", "light at 390: button"))
+        one
+        for one in said
+        if not one.startswith(("dark", "light at 390: color", "light at 390: button", "light at 390: link"))
     ]
     assert seen_wrong(page, "it") == [f"it, {one}" for one in by_day]
 

@@ -9,7 +9,7 @@ from playground.scenarios.models import Verdict
 from tests.browser.looks import BOTH_WIDTHS
 from tests.browser.test_first_minutes import working
 from tests.browser.test_keyboard import tab_to
-from tests.real_dump import as_yaml, real_dump
+from tests.real_dump import as_yaml, real_dump, with_few_waiting
 
 __all__ = ["working"]
 
@@ -22,7 +22,9 @@ def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, work
     page.keyboard.press("Enter")
     tab_to(page, page.locator("#door-text"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.evaluate("text => navigator.clipboard.writeText(text)", as_yaml(real_dump(20, 300)))
+    page.evaluate(
+        "text => navigator.clipboard.writeText(text)", as_yaml(with_few_waiting(real_dump(20, 300)))
+    )
     page.keyboard.press("ControlOrMeta+v")
     tab_to(page, page.locator("#door-paste"))
     page.keyboard.press("Enter")

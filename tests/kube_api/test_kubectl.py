@@ -332,8 +332,8 @@ def test_a_personal_token_opens_ones_own_cluster_and_no_other(
         capture_output=True,
         timeout=60,
     )
-    with served(ssl_keyfile=str(key), ssl_certfile=str(certificate)) as place:
-        kubectl = Kubectl(program, f"https://{place}/k8s/{cluster.public_id}", tmp_path)
+    with served(ssl_keyfile=str(key), ssl_certfile=str(certificate)) as site:
+        kubectl = Kubectl(program, f"https://{site.place}/k8s/{cluster.public_id}", tmp_path)
         kubectl.arguments.append(f"--certificate-authority={certificate}")
         hers, theirs = (f"--token={create_token(user=user, name='t')[1]}" for user in (ada, eve))
         assert "created" in kubectl(hers, "create", "namespace", "team")

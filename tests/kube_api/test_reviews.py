@@ -104,8 +104,8 @@ SAID = 'there are no containers in a playground: pod "p1" is simulated: nothing 
 def site(request: pytest.FixtureRequest, transactional_db: None, wakes: list[Any]) -> Iterator[str]:
     """With uvicorn's WebSockets, and by the commands of README, which have none."""
     cluster = make_cluster(make_node("n1"), make_pod("p1"))
-    with served(ws=request.param) as address:
-        yield f"http://{address}/k8s/{cluster.public_id}"
+    with served(ws=request.param) as found:
+        yield f"http://{found.place}/k8s/{cluster.public_id}"
 
 
 def test_clients_get_the_status(site: str) -> None:
