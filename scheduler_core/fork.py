@@ -324,10 +324,12 @@ class Fork:
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Add nodes, or put them in place of those of their names."""
-        for place, node in enumerate(nodes):
-            if not place:
-                self._keep_order()
+        is_kept = False
+        for node in nodes:
             before = self.cache.node(node.name)
+            if not is_kept and (before is None or before.zone_key != node.zone_key):
+                self._keep_order()
+                is_kept = True
             self.cache.set_node(node)
             undo = partial(self.cache.remove_node, node.name)
             self._undo.append(undo if before is None else partial(self.cache.set_node, before))
@@ -352,17 +354,13 @@ class Fork:
 
     def put_pod(self, pod: Pod, node_name: str) -> None:
         """Count a pod as running on a node; a nomination of it is no longer needed."""
-        nominator = self.scheduler.nominator
-        nominated_node = nominator.node_of(pod.uid)
-        nominator.remove(pod.uid)
+        nominator, uid = self.scheduler.nominator, pod.uid
+        nominated_node = nominator.node_of(uid)
+        if nominated_node is not None:
+            nominator.remove(uid)
+            self._undo.append(lambda: nominator.add(self.scheduler.pods.get(uid, pod), nominated_node))
         self.cache.assume(pod, node_name)
-
-        def take_off() -> None:
-            self.cache.forget(pod.uid)
-            if nominated_node is not None:
-                nominator.add(self.scheduler.pods.get(pod.uid, pod), nominated_node)
-
-        self._undo.append(take_off)
+        self._undo.append(partial(self.cache.forget, uid))
 
     def put_copies(self, pod: Pod, rows: Rows) -> NDArray[np.intp]:
         """Count a pod once for each of `rows`, by its amounts and ports alone; ids of the copies.
@@ -425,13 +423,14 @@ class Fork:
     def _take(self, pod: Pod, node_name: str) -> str:
         """Count the pod on its node and reserve for it; what Reserve says against it, empty when nothing."""
         framework = self.framework(pod)
+        mark = self.mark()
         self.put_pod(pod, node_name)
         if not framework.reserve:
             return ""
         status = framework.run_reserve(pod, node_name)
         if not status.is_success:
             framework.run_unreserve(pod, node_name)
-            self._undo.pop()()
+            self.back_to(mark)
             return status.message
         self._undo.append(lambda: framework.run_unreserve(pod, node_name))
         return ""

@@ -99,6 +99,10 @@ class Drainability:
 
     def __init__(self, flags: Flags, cluster: LiveCluster | None = None) -> None:
         self._flags = flags
+        self._custom, self._system, self._local = (
+            bool(flags(f"skip-nodes-with-{what}"))
+            for what in ("custom-controller-pods", "system-pods", "local-storage")
+        )
         self._cluster = cluster
         self.budgets = DrainBudgets()
         self._problems: dict[tuple[str, str, str, str], str] = {}
@@ -160,11 +164,10 @@ class Drainability:
         return found
 
     def _asked(self, pod: Pod, now_ns: int) -> tuple[Answer, str]:
-        marks, flags = pod.annotations, self._flags
+        marks = pod.annotations
         if pod.is_mirror or is_long_terminating(pod, now_ns):
             return "skip", ""
-        custom = flags("skip-nodes-with-custom-controller-pods")
-        if custom and (why := self._controller_problem(pod)):
+        if self._custom and (why := self._controller_problem(pod)):
             return "", why
         safe = marks.get(SAFE)
         if is_daemon(pod):
@@ -174,18 +177,18 @@ class Drainability:
         if safe == "on-completion":
             return "wait", ""
         controller = pod.meta.controller
-        if controller is None or (custom and controller.kind not in _REPLICATED):
+        if controller is None or (self._custom and controller.kind not in _REPLICATED):
             return "", "NotReplicated"
         budgets = self.budgets.of(pod)
-        if flags("skip-nodes-with-system-pods") and pod.namespace == "kube-system" and not budgets:
-            timeout_ns = flags.ns("blocking-system-pod-distruption-timeout")
+        if self._system and pod.namespace == "kube-system" and not budgets:
+            timeout_ns = self._flags.ns("blocking-system-pod-distruption-timeout")
             created_ns = pod.meta.creation_ns
             if created_ns is not None and now_ns > created_ns + timeout_ns:
                 return "ok", ""
             return "", "UnmovableKubeSystemPod"
         if safe == "false":
             return "", "NotSafeToEvictAnnotation"
-        if flags("skip-nodes-with-local-storage") and _has_blocking_storage(pod, marks):
+        if self._local and pod.volumes and _has_blocking_storage(pod, marks):
             return "", "LocalStorageRequested"
         if any(budget.left < 1 for budget in budgets):
             return "", "NotEnoughPdb"

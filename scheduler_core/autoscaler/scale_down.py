@@ -379,7 +379,7 @@ def _is_being_deleted(node: Node, now_ns: int) -> bool:
 def _moved(pod: Pod) -> Pod:
     """Return a copy on no node, with another uid: the original may still count on the node it leaves."""
     made = homeless(pod)
-    return pod_like(made, made.manifest, made.meta._replace(uid=pod.uid + MOVED), "")
+    return pod_like(made, made.manifest, made.meta.with_uid(pod.uid + MOVED), "")
 
 
 def ghost_of(node: Node, now_ns: int) -> Node:

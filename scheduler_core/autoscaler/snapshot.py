@@ -243,13 +243,13 @@ class NodesAndPods:
         """Have a pod on a node."""
         pods, version = self.pods[name], self._version_of[name]
 
-        def take_off() -> None:
-            self.pods[name], self._version_of[name] = pods, version
-
-        self._change(name, take_off, lambda: self._fork.put_pod(pod, name))
+        self._change(name, partial(self._hold, name, pods, version), partial(self._fork.put_pod, pod, name))
         self.pods[name] = (*pods, pod)
         self._version_of[name] = self._after(version, pod.read)
         self._heed(pod)
+
+    def _hold(self, name: str, pods: tuple[Pod, ...], version: int) -> None:
+        self.pods[name], self._version_of[name] = pods, version
 
     def make_ghost(self, name: str, likeness: Callable[[], Node]) -> None:
         """Have an empty likeness in a node's place in the eyes of the scheduler: its pods are off."""
@@ -259,7 +259,7 @@ class NodesAndPods:
             self.pods[name], self._version_of[name], self._leaving = pods, version, leaving
 
         def replace() -> None:
-            self._fork.remove_nodes([name])
+            self._fork.remove_pods(name, self._fork.pods_on(name))
             self._fork.set_nodes([likeness()])
 
         self._change(name, put_back, replace)
@@ -387,9 +387,12 @@ class NodesAndPods:
         takes = self._search(pod, accepts) if kind is None else partial(self._takes, kind)
         if takes is None:
             return ""
+        known, version_of = {} if kind is None else kind.verdicts, self._version_of
         start = (self._cursor.last + 1) % max(1, len(self.order))
         for index in chain(range(max(start, first), len(self.order)), range(first, start)):
             name = self.order[index]
+            if known.get(version_of[name]) is not None:  # most often
+                continue
             if accepts(name) and not self.nodes[name].unschedulable and takes(name):
                 self._cursor.last = index
                 self.put(pod, name)

@@ -120,6 +120,12 @@ class Cache:
             if old_zone != node.zone_key:
                 self._tree.remove(node.name, old_zone)
                 self._tree.add(node.name, node.zone_key)
+            elif (snapshot := self._snapshot) is not None:
+                # The same nodes in the same order.
+                self.nodes.set_node(node)
+                self._nodes_changed()
+                self._snapshot = replace(snapshot, generation=self._generation)
+                return
         else:
             self._ghosts.pop(node.name, None)
             self._tree.add(node.name, node.zone_key)

@@ -34,6 +34,11 @@ class ObjectMeta(NamedTuple):
     deletion_ns: int | None
     resource_version: str
 
+    def with_uid(self, uid: str) -> ObjectMeta:
+        """The same with another uid."""
+        name, namespace, _, labels, owners, creation_ns, deletion_ns, version = self
+        return ObjectMeta(name, namespace, uid, labels, owners, creation_ns, deletion_ns, version)
+
     @property
     def controller(self) -> OwnerReference | None:
         """The managing controller (`metav1.GetControllerOf`)."""

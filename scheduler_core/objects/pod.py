@@ -378,6 +378,9 @@ def _evolved(
     if status is pod.manifest.get("status"):
         return new
     values = new.__dict__
+    if not status:
+        values["phase"], values["start_ns"], values["nominated_node_name"] = "", None, ""
+        return new
     values["phase"] = fields.string(status, "phase", "status")
     values["start_ns"] = fields.timestamp_ns(status, "startTime", "status")
     values["nominated_node_name"] = fields.string(status, "nominatedNodeName", "status")
