@@ -416,7 +416,7 @@ def _waiting(simulation: Simulation, watch: Watched, eyes: _Eyes) -> Wrong | Non
     said = f"{len(pods)} {_pods(len(pods))} of {about} find{'s' if len(pods) == 1 else ''} no node"
     if about.startswith("Pod "):
         said = f"{about} finds no node"
-    sentence = f"{said}: {scheduled.get('message', '')}".rstrip(": ")
+    sentence = f"{said}: {scheduled.get('message', '')}".rstrip(": .")
     found = eyes.wrong(PENDING, sentence, (about,), (), since_ns)
     return replace(found, n_pending=watch.n_pending)
 

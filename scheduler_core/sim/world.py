@@ -10,8 +10,10 @@ from scheduler_core.clock import Clock
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.fields import format_micro_time, format_seconds
 from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.meta import uid_of
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, resized_as_sums, with_node, with_status
+from scheduler_core.randomness import Randomness, object_uid
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import NamespaceLimits, with_default_tolerations, with_gated_condition
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
@@ -98,6 +100,8 @@ class World:
         self._objects: dict[str, dict[tuple[str, str], Stored]] = {}
         self._priority_classes: PriorityClasses | None = None
         self._packer = Packer()
+        self._given_uids: set[str] | None = None
+        """Uids of objects from outside, of all after a checkpoint; None before they are asked for."""
         self._n_events = 0
         self._n_versions = 0
         self.limits = NamespaceLimits(
@@ -174,7 +178,17 @@ class World:
             typed = resized_as_sums(typed)
         stored = Stored(manifest, typed)
         self._store(kind, key, stored, reason)
+        if reason is None and self._given_uids is not None:
+            self._given_uids.add(uid_of(manifest))
         return stored
+
+    def free_uid(self, randomness: Randomness) -> str:
+        """A drawn uid that no object has: those of another run of the same seed may have come from outside."""
+        if self._given_uids is None:
+            self._given_uids = {uid_of(stored.manifest) for stored in self.everything()}
+        while (uid := object_uid(randomness)) in self._given_uids:
+            pass
+        return uid
 
     def _store(self, kind: str, key: tuple[str, str], stored: Stored, reason: str | None) -> None:
         objects = self._objects.setdefault(kind, {})
@@ -238,6 +252,8 @@ class World:
         if old is None:
             return False
         self._note(kind, old, None)
+        if self._given_uids:
+            self._given_uids.discard(uid_of(old.manifest))
         if reason is not None:
             self.outcomes.append(
                 ObjectDeleted(
@@ -331,7 +347,7 @@ class World:
             if kind not in of_kind:
                 of_kind[kind] = {}
             of_kind[kind][key_of(manifest)] = Stored(manifest, typed)
-        self._priority_classes = None
+        self._priority_classes = self._given_uids = None
         self.limits.changed("LimitRange", None, None)
         self.cycle = state["cycle"]
         self.changes = state["changes"]

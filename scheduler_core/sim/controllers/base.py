@@ -13,7 +13,7 @@ from scheduler_core.objects import fields
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
 from scheduler_core.objects.meta import Named, ObjectMeta, OwnerReference, object_meta_from, object_of
 from scheduler_core.objects.pod import Pod
-from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, derived_uid, name_suffix, object_uid
+from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, derived_uid, name_suffix
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import RefusedObject, with_gated_condition
 from scheduler_core.sim.changes import Act, ControllerRun
@@ -273,7 +273,7 @@ class PodFactory:
         meta |= {
             "name": name,
             "namespace": workload.namespace,
-            "uid": object_uid(self._randomness),
+            "uid": self._world.free_uid(self._randomness),
             "creationTimestamp": fields.format_seconds(self._world.clock.now_ns),
             "labels": all_labels,
             "ownerReferences": [owner_reference(workload.manifest)],

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from scheduler_core.objects.fields import Document, boolean, integer, mapping, parse_time_ns, string
 from scheduler_core.objects.meta import OwnerReference, object_of
 from scheduler_core.objects.pod import Pod
-from scheduler_core.randomness import object_uid, template_hash
+from scheduler_core.randomness import template_hash
 from scheduler_core.sim.controllers import base
 from scheduler_core.sim.pod_index import Owner, condition_of, is_ready, owner_of
 from scheduler_core.sim.world import Noticed, annotations_of, condition
@@ -172,7 +172,7 @@ class DeploymentController(base.WorkloadController):
         meta = {
             "name": name,
             "namespace": workload.namespace,
-            "uid": object_uid(self.context.randomness),
+            "uid": self.world.free_uid(self.context.randomness),
             "labels": labels,
             "annotations": {**desired, REVISION: str(revision)},
             "ownerReferences": [base.owner_reference(workload.manifest)],

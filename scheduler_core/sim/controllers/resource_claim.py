@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.pod import Pod
-from scheduler_core.randomness import name_suffix, object_uid
+from scheduler_core.randomness import name_suffix
 from scheduler_core.sim.changes import Manifest
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key, owner_reference
 from scheduler_core.sim.kubelet_admission import claims_of
@@ -159,7 +159,7 @@ class ResourceClaimController(Controller):
         made = {
             "name": full,
             "namespace": pod.namespace,
-            "uid": object_uid(self.context.randomness),
+            "uid": self.world.free_uid(self.context.randomness),
             **({"labels": dict(labels)} if labels else {}),
             "annotations": {**(meta.get("annotations") or {}), POD_CLAIM_NAME: name},
             "ownerReferences": [owner_reference(pod.manifest)],

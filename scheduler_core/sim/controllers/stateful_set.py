@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from scheduler_core.objects.fields import Document, integer, mapping, mappings, string
 from scheduler_core.objects.meta import object_of
 from scheduler_core.objects.pod import Pod
-from scheduler_core.randomness import object_uid, template_hash
+from scheduler_core.randomness import template_hash
 from scheduler_core.sim.controllers.base import Workload, WorkloadController
 from scheduler_core.sim.kubelet import remove_pod
 from scheduler_core.sim.pod_index import is_ready
@@ -139,7 +139,7 @@ class StatefulSetController(WorkloadController):
             **{key: value for key, value in meta.items() if key == "annotations"},
             "name": name,
             "namespace": workload.namespace,
-            "uid": object_uid(self.context.randomness),
+            "uid": self.world.free_uid(self.context.randomness),
             "labels": labels,
         }
         spec = dict(template.get("spec") or {})

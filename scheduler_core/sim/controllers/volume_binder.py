@@ -21,7 +21,6 @@ from scheduler_core.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from scheduler_core.randomness import object_uid
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.world import Noticed, annotations_of
 
@@ -203,7 +202,7 @@ class VolumeBinder(Controller):
         expressions = self._topology(claim, storage_class)
         if expressions:
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
-        uid = object_uid(self.context.randomness)
+        uid = self.world.free_uid(self.context.randomness)
         meta = {"name": name, "uid": uid, "annotations": {PROVISIONED_BY: storage_class.provisioner}}
         manifest = object_of("v1", VOLUME, meta, spec=spec, status={"phase": AVAILABLE})
         made: PersistentVolume = self.world.create(manifest, "provisioned").typed

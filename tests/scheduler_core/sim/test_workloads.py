@@ -1,8 +1,12 @@
 """Workload controllers keep the pods they are asked for."""
 
+import json
+
 import pytest
 
-from scheduler_core.sim.changes import DeleteObject
+from scheduler_core.objects.meta import uid_of
+from scheduler_core.sim.changes import DeleteObject, WriteObject
+from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     make_cluster,
     make_node,
@@ -123,3 +127,29 @@ def test_a_workload_that_cannot_be_read_is_reported_and_harms_no_other() -> None
     assert fine is not None and fine.node_name
     reasons = [it.manifest["reason"] for it in simulation.drain_outcomes() if it.manifest["kind"] == "Event"]  # type: ignore[union-attr]
     assert "InvalidSpec" in reasons
+
+
+def test_objects_of_another_run_with_the_same_seed_keep_their_uids_to_themselves() -> None:
+    """A cluster that begins with what another one ended with draws the same numbers again."""
+    first = make_cluster(2, make_workload("Deployment", "web", replicas=2))
+    first.run_until_idle()
+    objects = [stored.manifest for stored in first.world.everything() if stored.manifest["kind"] != "Node"]
+    second = make_cluster(2)
+    for manifest in reversed(objects):
+        second.submit(WriteObject(manifest))
+    second.run_until_idle()
+    changed = json.loads(json.dumps(second.world.get("Deployment", "default", "web").manifest))
+    changed["spec"]["template"]["spec"]["containers"][0]["image"] = "web:2"
+    write(second, changed)
+    second.advance(0)
+    replica_sets = {uid_of(stored.manifest) for stored in second.world.all("ReplicaSet")}
+    assert len(replica_sets) == 2 and len(replica_sets & {uid_of(manifest) for manifest in objects}) == 1
+    again = Simulation.restore(json.loads(json.dumps(second.checkpoint())))
+    for one in (second, again):
+        scale = json.loads(json.dumps(one.world.get("Deployment", "default", "web").manifest))
+        write(one, {**scale, "spec": {**scale["spec"], "replicas": 4}})
+        one.run_until_idle()
+        uids = [uid_of(stored.manifest) for stored in one.world.everything() if uid_of(stored.manifest)]
+        assert len(set(uids)) == len(uids)
+        assert len(one.world.all("ReplicaSet")) == 2 and len(one.world.all("Pod")) == 4
+    assert again.checkpoint() == second.checkpoint()
