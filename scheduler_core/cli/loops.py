@@ -12,7 +12,7 @@ from pathlib import Path
 from scheduler_core.cli import reports
 from scheduler_core.cli.plan import read_cluster
 from scheduler_core.scenario import dump_scenario
-from scheduler_core.scenario.loops import document_of, find_loops, lines_of
+from scheduler_core.scenario.loops import document_of, find_loops, lines_of, recorded
 
 NONE, FOUND = 0, 1
 
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     cure = search.cures[0].scenario if search.cures else None
     for place, found in ((options.circle, search.proof), (options.cure, cure)):
         if place and found is not None:
-            text = dump_scenario(found)
+            text = dump_scenario(recorded(found))
             if place == "-":
                 sys.stdout.write(text)
             else:

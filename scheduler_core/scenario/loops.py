@@ -44,10 +44,12 @@ _LEAST_NS: Final = 3 * WAITS_NS
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """An edit that ends what is wrong; the recorded decisions of its scenario prove it.
+    """An edit that ends what is wrong.
 
     Attributes
     ----------
+    scenario : Scenario
+        With the edit, run for long enough; as `recorded` it proves that.
     rest_ns : int
         After how long nothing changed any more.
     """
@@ -64,7 +66,7 @@ class LoopSearch:
     Attributes
     ----------
     proof : Scenario or None
-        Run to the moment in which it was found; its recorded decisions prove it.
+        Run to the moment in which it was found; as `recorded` it proves that.
     """
 
     horizon_ns: int
@@ -101,7 +103,7 @@ def find_loops(
     wrong = search.wrong = watch.wrong
     if wrong is None:
         return search
-    search.proof = _recorded(with_seed(scenario, seed), wrong.found_ns - watch.steps_ns)
+    search.proof = _longer(with_seed(scenario, seed), wrong.found_ns - watch.steps_ns)
     more_ns = min(
         max(2 * wrong.found_ns - watch.steps_ns, 0 if wrong.kind == LOOP else _LEAST_NS), horizon_ns
     )
@@ -112,7 +114,7 @@ def find_loops(
         if why_not:
             search.tried.append((words, why_not))
         else:
-            search.cures.append(Cure(words, _recorded(with_seed(edited, seeds[0]), more_ns), rest_ns))
+            search.cures.append(Cure(words, _longer(with_seed(edited, seeds[0]), more_ns), rest_ns))
     return search
 
 
@@ -169,12 +171,15 @@ def _without_ended(scenario: types.Scenario) -> types.Scenario:
     return replace(scenario, objects=tuple(kept))
 
 
-def _recorded(scenario: types.Scenario, more_ns: int) -> types.Scenario:
-    """The scenario with so much more time at its end, and what was decided."""
-    steps = scenario.steps
-    if more_ns > 0:
-        steps = (*steps, types.Step(advance=types.Advance(by_ns=more_ns)))
-    return with_decisions(run_scenario(replace(scenario, steps=steps, path=(), expect=(), decisions=None)))
+def _longer(scenario: types.Scenario, more_ns: int) -> types.Scenario:
+    """The scenario with so much more time at its end."""
+    advance = (types.Step(advance=types.Advance(by_ns=more_ns)),) if more_ns > 0 else ()
+    return replace(scenario, steps=(*scenario.steps, *advance), path=(), expect=(), decisions=None)
+
+
+def recorded(scenario: types.Scenario) -> types.Scenario:
+    """The scenario with what is decided in it."""
+    return with_decisions(run_scenario(scenario))
 
 
 # ---- edits
