@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.framework.record import BOUND, CycleTrace
-from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.labels import LabelSelector
@@ -181,11 +180,8 @@ class _Eyes:
         after_ns = simulation.now_ns - self.start_ns
         if self._teller is None:
             self._teller = _Teller(simulation)
-            self.known = frozenset(
-                f"{one['metadata'].get('namespace') or 'default'}/{one['metadata']['name']}"
-                for one in self._scenario.objects
-                if one["kind"] == "Pod"
-            )
+            keys = map(types.object_key, self._scenario.objects)
+            self.known = frozenset(f"{namespace}/{name}" for kind, namespace, name in keys if kind == "Pod")
             self._promises.broken(simulation.world, (), part.outcomes)
             return False
         done = self._steps_before(n_steps, simulation.now_ns)
@@ -243,7 +239,6 @@ def _said(step: types.Step) -> str:
 
 
 def _reference(kind: str, namespace: str, name: str) -> str:
-    namespace = namespace or ("default" if kind in NAMESPACED_KINDS else "")
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
