@@ -114,6 +114,10 @@ class World:
     def get(self, kind: str, namespace: str, name: str) -> Stored | None:
         return self._objects.get(kind, {}).get((namespace, name))
 
+    def manifest(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        stored = self.get(kind, namespace, name)
+        return None if stored is None else stored.manifest
+
     def all(self, kind: str) -> list[Stored]:
         return list(self._objects.get(kind, {}).values())
 

@@ -176,12 +176,8 @@ class AutoscalerController(Controller):
             groups = self._pods_by_labels().get(namespace, {})
             likes = (like for group in groups.values() for like in group.likes(moment[0]))
             manifests = ((pod.manifest, n) for pod, n in likes)
-            self._used[namespace] = use_of_likes(manifests, self._find, moment[0])
+            self._used[namespace] = use_of_likes(manifests, self.world.manifest, moment[0])
         return self._used[namespace]
-
-    def _find(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
-        stored = self.world.get(kind, namespace, name)
-        return None if stored is None else stored.manifest
 
     def pods_of(self, target: Stored) -> LikePods:
         """Pods that a workload's selector matches, those together that are alike to metrics."""

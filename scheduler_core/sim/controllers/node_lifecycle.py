@@ -366,6 +366,8 @@ class NodeCrashes(Controller):
         name: str = change.newest.typed.name
         if change.new is None or CRASHES not in annotations_of(change.new.manifest):
             self._nodes.pop(name, None)
+            if change.new is None:
+                self.timers.cancel(RESTARTS, name)
             return
         self._nodes[name] = None
         if not self.timers.is_set(LOADED):
@@ -388,8 +390,8 @@ class NodeCrashes(Controller):
         now_ns = self.world.clock.now_ns
         self.timers.add(now_ns + _LOOK_S * SECOND_NS, LOADED)
         # All pods are asked, as those of a workload share its load.
-        used = use_of([stored.manifest for stored in self.world.all("Pod")], self._find, now_ns)
-        for name in self._nodes:
+        used = use_of([stored.manifest for stored in self.world.all("Pod")], self.world.manifest, now_ns)
+        for name in sorted(self._nodes):
             node = self.world.node(name)
             if node is None or not is_heard_of(node):
                 continue
@@ -407,10 +409,6 @@ class NodeCrashes(Controller):
 
     def _turn(self, node: Node, ready: Mapping[str, str], reason: str) -> None:
         self.world.put({**node.manifest, "status": self.world.status_with(node.manifest, ready)}, reason)
-
-    def _find(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
-        stored = self.world.get(kind, namespace, name)
-        return None if stored is None else stored.manifest
 
 
 def _cpu_of(node: Node) -> int:

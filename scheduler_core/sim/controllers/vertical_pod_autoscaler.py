@@ -77,7 +77,9 @@ class VerticalPodAutoscaler(ClusterProgram):
         self.timers.add(self.world.clock.now_ns + settings.interval_ns, LOOKS)
         pods = self._pods(settings)
         used = use_of(
-            [stored.manifest for stored in self.world.all("Pod")], self._find, self.world.clock.now_ns
+            [stored.manifest for stored in self.world.all("Pod")],
+            self.world.manifest,
+            self.world.clock.now_ns,
         )
         did, why_not = list[Act](), dict[str, dict[str, str]]()
         budgets = [EvictionBudget(stored.manifest) for stored in self.world.all("PodDisruptionBudget")]
@@ -105,10 +107,6 @@ class VerticalPodAutoscaler(ClusterProgram):
                     did.append(self._evict(pod, changed, budgets))
         self.ran(did, why_not)
 
-    def _find(self, kind: str, namespace: str, name: str) -> Document | None:
-        stored = self.world.get(kind, namespace, name)
-        return None if stored is None else stored.manifest
-
     def _pods(self, settings: VerticalSettings) -> dict[tuple[str, str, str], list[Pod]]:
         """Running pods by the workload that is theirs, or their owner's."""
         asked = {target.workload for target in settings.targets}
@@ -128,7 +126,7 @@ class VerticalPodAutoscaler(ClusterProgram):
     ) -> tuple[str, str, str] | None:
         if (kind, namespace, name) in asked:
             return kind, namespace, name
-        above = (self._find(kind, namespace, name) or {"metadata": {}})["metadata"].get(
+        above = (self.world.manifest(kind, namespace, name) or {"metadata": {}})["metadata"].get(
             "ownerReferences"
         ) or ()
         owner = next((item for item in above if item.get("controller")), None)
