@@ -9,9 +9,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.cache import Cache, PodGroups
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.cluster.pod_groups import PodGroups
 from scheduler_core.dynamic_resources.model import tainted
 from scheduler_core.framework import cluster_event
 from scheduler_core.framework.waiting_pods import WaitingPods

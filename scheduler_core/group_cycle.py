@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.actions import PatchPodGroupStatus
-from scheduler_core.binding_cycle import BindingCycle, rejected_on_node
-from scheduler_core.cluster.pod_groups import Key, PodGroups
+from scheduler_core.cluster.cache import GroupKey, PodGroups
 from scheduler_core.framework.preemption.group import GroupPreemptor, find_group_victims
 from scheduler_core.framework.record import ERROR, PREEMPTING, UNSCHEDULABLE, CycleTrace
 from scheduler_core.framework.runtime import Framework
@@ -21,7 +20,7 @@ from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import KIND, SCHEDULED, PodGroup, existing_condition
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
-from scheduler_core.schedule_one import NO_NODES, Algorithm, Decision
+from scheduler_core.schedule_one import NO_NODES, Algorithm, BindingCycle, Decision, rejected_on_node
 
 GROUP_UNSCHEDULABLE = "pod group is unschedulable"
 WAITS_FOR_PREEMPTION = "pod group is waiting for preemption to complete"
@@ -112,7 +111,7 @@ class GroupCycle(BindingCycle):
     ) -> None:
         raise NotImplementedError
 
-    def _schedule_group(self, key: Key, first: QueuedPodInfo) -> None:
+    def _schedule_group(self, key: GroupKey, first: QueuedPodInfo) -> None:
         """Schedule all waiting members of a group, one of which was popped."""
         infos = self._waiting_members(key, first)
         profiles = list(dict.fromkeys(info.pod.scheduler_name for info in infos))
@@ -136,7 +135,7 @@ class GroupCycle(BindingCycle):
             self._preempt_for_group(key, framework, infos, result)
         self._submit(key, framework, infos, result)
 
-    def _waiting_members(self, key: Key, first: QueuedPodInfo) -> list[QueuedPodInfo]:
+    def _waiting_members(self, key: GroupKey, first: QueuedPodInfo) -> list[QueuedPodInfo]:
         """The popped member and all others that can be had from the queue, in the order they are tried."""
         infos = [first]
         for pod in self.pod_groups.unscheduled(key):
@@ -223,7 +222,7 @@ class GroupCycle(BindingCycle):
     # ---- preemption for the whole group
 
     def _preempt_for_group(
-        self, key: Key, framework: Framework, infos: list[QueuedPodInfo], result: GroupResult
+        self, key: GroupKey, framework: Framework, infos: list[QueuedPodInfo], result: GroupResult
     ) -> None:
         """Find pods anywhere without which the group could be placed, and have them evicted.
 
@@ -257,7 +256,7 @@ class GroupCycle(BindingCycle):
     # ---- what becomes of the members
 
     def _submit(
-        self, key: Key, framework: Framework, infos: list[QueuedPodInfo], result: GroupResult
+        self, key: GroupKey, framework: Framework, infos: list[QueuedPodInfo], result: GroupResult
     ) -> None:
         """Have placed members bound where the group is schedulable, and give all others back."""
         n_scheduled = self.pod_groups.n_scheduled(key)
@@ -317,7 +316,7 @@ class GroupCycle(BindingCycle):
                 trace.failed_point, trace.failed_plugin = "Permit", "GangScheduling"
         self._fail(info, status, nominated)
 
-    def _tell_group(self, key: Key, condition: dict[str, Any]) -> None:
+    def _tell_group(self, key: GroupKey, condition: dict[str, Any]) -> None:
         """Write the condition, unless the group was scheduled before or it says so already."""
         group: PodGroup | None = self.cache.listers.get(KIND, *key)
         if group is None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.actions import Action, EvictPod, PatchPodStatus, RecordEvent, WriteBeforeBind
-from scheduler_core.binding_cycle import PodBinding
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
@@ -53,7 +52,14 @@ from scheduler_core.queue.queued_pod_info import QueuedPodInfo, QueueMove
 from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import Release
-from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision, Recorded
+from scheduler_core.schedule_one import (
+    TIE_STREAM,
+    Algorithm,
+    AlgorithmOptions,
+    Decision,
+    PodBinding,
+    Recorded,
+)
 
 POD_GROUP_KEYS = (
     "scheduling.x-k8s.io/pod-group",

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 from scheduler_core.config.args import PluginArgs, invalid
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, on
-from scheduler_core.framework.interface import (
-    PermitPlugin,
-    QueueSortPlugin,
-    ReservePlugin,
-)
+from scheduler_core.framework.interface import PermitPlugin, QueueSortPlugin, ReservePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 
 GANG = "example.com/gang"

@@ -13,7 +13,7 @@ from scheduler_core.objects.quantity import quantity_from
 from scheduler_core.objects.reading import Posted
 from scheduler_core.schema.tables import table_beside
 from scheduler_core.sim.admission import with_default_tolerations
-from scheduler_core.sim.resizing import RESIZED
+from scheduler_core.sim.kubelet import RESIZED
 from scheduler_core.validation import jobs
 from scheduler_core.validation.admission import admitted
 from scheduler_core.validation.kinds import (

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from scheduler_core.fork import PLACE_LABELS, EqualNodes, group_of
 from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.objects.meta import condition_of
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME as DEFAULT_SCHEDULER
 from scheduler_core.objects.pod import no_such_profile
 from scheduler_core.objects.resources import CPU, MEMORY, PODS, pod_requests, resource_list, whole_units
 from scheduler_core.sim.controllers.disruption_budget import COMPUTED, DISRUPTION_ALLOWED, is_computed
 from scheduler_core.sim.kubelet import waits_on_its_node
 from scheduler_core.sim.load import Load
-from scheduler_core.sim.pod_index import condition_of
 
 ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from playground.clusters.kinds import Kind
-from playground.clusters.versions import as_stored
+from playground.clusters.kinds import Kind, as_stored
 from playground.kube_api import cells
 from playground.kube_api.cells import Manifest
 from scheduler_core.schema.tables import table_beside

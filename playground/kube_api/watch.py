@@ -22,7 +22,7 @@ from playground.clusters import kinds, pulse
 from playground.clusters.access import cluster_now
 from playground.clusters.choices import EntryKind
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.kinds import Kind
+from playground.clusters.kinds import Kind, as_served
 from playground.clusters.objects.queries import (
     ObjectSelection,
     entry_before,
@@ -33,7 +33,6 @@ from playground.clusters.objects.queries import (
     log_after,
 )
 from playground.clusters.row_types import Cluster, LogEntry
-from playground.clusters.versions import as_served
 from playground.kube_api.built_in import built_in_objects, is_built_in, made_in, of_namespaces
 from playground.kube_api.reading import Form, check_version_match, form_of, selection_for, switched, whole
 from playground.kube_api.requests import Target

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
+from scheduler_core.cluster.nominator import NominatedPods
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework import answers
 from scheduler_core.framework import interface as fw
 from scheduler_core.framework.distinct import distinct, tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded, invalid_score
-from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod

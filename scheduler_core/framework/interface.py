@@ -29,12 +29,11 @@ from numpy.typing import NDArray
 
 from scheduler_core.actions import EvictBeside, EvictPod, RecordEvent
 from scheduler_core.clock import Clock
-from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.cache import Cache, PodGroups
 from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.cluster.pod_groups import PodGroups
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.config.args import PluginArgs

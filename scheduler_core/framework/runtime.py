@@ -14,7 +14,7 @@ from typing import Any
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.node_table import NodeTable
-from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.cluster.nominator import NominatedPods, Nominator
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.construction import ProfilePlan
 from scheduler_core.config.load import LoadedConfiguration
@@ -31,7 +31,6 @@ from scheduler_core.framework.cluster_event import (
 from scheduler_core.framework.failure import PluginFailure, guarded
 from scheduler_core.framework.guard import FAILURES, GuardedOrder, guard
 from scheduler_core.framework.limit import Limit, default_limit
-from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.status import SUCCESS, Code, Status, text_problem, words_of
 from scheduler_core.framework.waiting_pods import WaitingPods

@@ -23,8 +23,8 @@ from scheduler_core.incident.changes import (
     key_of,
 )
 from scheduler_core.objects.fields import mapping, parse_time_ns
+from scheduler_core.objects.meta import condition_of
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER
-from scheduler_core.sim.pod_index import condition_of
 from scheduler_core.whatif.judge import NO_NODE, PREEMPT, Key, Manifest
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"

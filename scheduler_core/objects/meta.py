@@ -1,4 +1,4 @@
-"""What every object carries: name, namespace, uid, labels, owners."""
+"""What every object carries: name, namespace, uid, labels, owners; conditions of its status."""
 
 from __future__ import annotations
 
@@ -234,3 +234,13 @@ def is_foreign(name: str) -> bool:
     domain, slash, _ = name.partition("/")
     own = domain == "kubernetes.io" or domain.endswith((".kubernetes.io", ".k8s.io"))
     return bool(slash) and not own
+
+
+def condition_of(manifest: Mapping[str, Any], type_: str) -> Mapping[str, Any] | None:
+    """The condition of that type in an object's status."""
+    conditions: Iterable[Any] = (manifest.get("status") or {}).get("conditions") or ()
+    for condition in conditions:
+        if condition.get("type") == type_:
+            found: Mapping[str, Any] = condition
+            return found
+    return None

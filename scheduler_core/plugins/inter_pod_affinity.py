@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.carriers import Carriers, Stance
-from scheduler_core.cluster.matching import Matching
+from scheduler_core.cluster.matching import Carriers, Matching, Stance
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.selection import DomainCounts, PodSelector, Selection
 from scheduler_core.cluster.snapshot import Snapshot

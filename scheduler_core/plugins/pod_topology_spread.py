@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.default_selectors import DefaultSelectors
+from scheduler_core.cluster.listers import DefaultSelectors
 from scheduler_core.cluster.matching import Matching
 from scheduler_core.cluster.node_table import Bool, Int32, NodeColumns, Rows
 from scheduler_core.cluster.selection import PodSelector, Selection

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.default_selectors import DefaultSelectors
-from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.listers import DefaultSelectors, Listers
 from scheduler_core.cluster.node_matching import matching_labels
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot

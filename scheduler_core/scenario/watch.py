@@ -16,6 +16,7 @@ from scheduler_core.framework.record import BOUND, CycleTrace
 from scheduler_core.objects.documents import load_documents
 from scheduler_core.objects.duration import format_duration
 from scheduler_core.objects.labels import LabelSelector
+from scheduler_core.objects.meta import condition_of
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario import types
@@ -28,7 +29,6 @@ from scheduler_core.sim.controllers.cluster_autoscaler import ClusterAutoscaler
 from scheduler_core.sim.controllers.node_lifecycle import CRASHED, RESTARTED
 from scheduler_core.sim.controllers.programs import DESCHEDULER, EVICTED, PROGRAMS
 from scheduler_core.sim.load import LOAD, LoadError, load_from
-from scheduler_core.sim.pod_index import condition_of
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.sim.world import Stored, World, annotations_of
 

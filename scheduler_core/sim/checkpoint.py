@@ -12,7 +12,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scheduler_core.actions import EvictPod
-from scheduler_core.binding_cycle import PodBinding
 from scheduler_core.cluster.cache import AssumedPod
 from scheduler_core.framework.interface import CycleState
 from scheduler_core.framework.record import CycleTrace
@@ -20,6 +19,7 @@ from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
+from scheduler_core.schedule_one import PodBinding
 from scheduler_core.sim.manifests import ReadOnce, manifests_in
 from scheduler_core.sim.world import Stored
 

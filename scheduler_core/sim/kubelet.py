@@ -1,4 +1,4 @@
-"""What kubelets do to pods on their nodes: start them, end them, report it.
+"""What kubelets do to pods on their nodes: admit them, start them, resize them, end them, report it.
 
 Annotations a pod may carry (all optional, Kubernetes durations or seconds):
 `playground.dev/duration` ends the pod that long after it started, whatever its restartPolicy (as what,
@@ -7,23 +7,29 @@ Pods of Jobs are given a duration where they say none (`controllers/job.py`); `n
 
 A kubelet is silent while its node's Ready condition is Unknown, and gone with its node: pods there neither start nor
 end nor terminate until it is heard of again.
+
+Source: pkg/kubelet/lifecycle/predicate.go, pkg/scheduler/framework (AdmissionCheck),
+pkg/kubelet/volumemanager/populator, pkg/kubelet/cm/dra/manager.go,
+pkg/kubelet/allocation/allocation_manager.go handlePodResourcesResize, canResizePod, v1.34
+Differs: no attempt to make room for critical pods; claims count where no container mounts their volume, too;
+containers are resized at once, so none is ever in progress; no swap, no static policies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from scheduler_core.clock import SECOND_NS
+from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.objects.duration import duration_ns
 from scheduler_core.objects.fields import format_seconds
-from scheduler_core.objects.meta import finalizers_of
+from scheduler_core.objects.meta import condition_of, finalizers_of
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import Pod
-from scheduler_core.sim import kubelet_admission, resizing
-from scheduler_core.sim.pod_index import PodIndex
+from scheduler_core.objects.pod import HostPort, Pod, pod_from
+from scheduler_core.objects.storage import PersistentVolumeClaim
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import World, annotations_of, condition
+from scheduler_core.sim.world import PodIndex, World, annotations_of, condition, generation_of
 
 DURATION = "playground.dev/duration"
 ENDS_AS = "playground.dev/ends-as"
@@ -52,7 +58,7 @@ class Kubelet:
         self._world = world
         self._timers = timers
         self._pods = pods
-        self._use = kubelet_admission.NodeUse(pods)
+        self._use = NodeUse(pods)
         self._unready: dict[tuple[str, str], Pod] = {}
         """Pods that wait on their nodes for claims."""
 
@@ -66,9 +72,7 @@ class Kubelet:
     def claim_changed(self, kind: str, meta: Mapping[str, Any]) -> None:
         """A PersistentVolumeClaim or ResourceClaim came, changed or went: pods that wait for it are looked at again."""
         for pod in self._unready.values():
-            if pod.namespace == meta.get("namespace") and (kind, meta["name"]) in kubelet_admission.claims_of(
-                pod
-            ):
+            if pod.namespace == meta.get("namespace") and (kind, meta["name"]) in claims_of(pod):
                 self._add(pod, self._world.clock.now_ns, STARTS)
 
     def _add(self, pod: Pod, at_ns: int, what: str) -> None:
@@ -97,14 +101,14 @@ class Kubelet:
             live is not None
             and live.phase == "Running"
             and not live.is_terminating
-            and resizing.is_asked_for(old.manifest, live.manifest)
+            and is_asked_for(old.manifest, live.manifest)
         ):
-            resizing.resize(self._world, live, old.manifest, node, self._use)
+            resize(self._world, live, old.manifest, node, self._use)
         makes_room = new is None or (new.is_terminal and not old.is_terminal) or new.requests != old.requests
         on_node = self._pods.on_node(node.name) if makes_room else {}
         for other in [on_node[key] for key in sorted(on_node)]:
-            if other.uid != old.uid and resizing.is_deferred(other):
-                resizing.resize(self._world, other, other.manifest, node, self._use)
+            if other.uid != old.uid and is_deferred(other):
+                resize(self._world, other, other.manifest, node, self._use)
 
     def _cancel(self, pod: Pod) -> None:
         for what in TIMER_NAMES:
@@ -137,7 +141,7 @@ class Kubelet:
             del self._unready[key]
             return
         self._unready[key] = new
-        if kubelet_admission.claims_of(new) != kubelet_admission.claims_of(old):
+        if claims_of(new) != claims_of(old):
             self._add(new, self._world.clock.now_ns, STARTS)
 
     def _look_at(self, pod: Pod) -> None:
@@ -188,7 +192,7 @@ class Kubelet:
         if pod.phase == "Running":
             return
         node = self._world.node(pod.node_name)
-        rejected = None if node is None else kubelet_admission.rejection(pod, node, self._use)
+        rejected = None if node is None else rejection(pod, node, self._use)
         if rejected is not None:
             made_ns = pod.meta.creation_ns or 0
             if pod.meta.controller is not None and self._world.clock.now_ns < made_ns + SECOND_NS:
@@ -197,7 +201,7 @@ class Kubelet:
             else:
                 self._reject(pod, rejected)
             return
-        unready = kubelet_admission.unready_claims(pod, self._world)
+        unready = unready_claims(pod, self._world)
         if unready is not None:
             self._wait(pod, unready)
             return
@@ -220,7 +224,7 @@ class Kubelet:
         ]
         self._world.patch_status(pod, status, "started")
 
-    def _wait(self, pod: Pod, why: kubelet_admission.KubeletWait) -> None:
+    def _wait(self, pod: Pod, why: KubeletWait) -> None:
         """Leave a pod Pending, and say why once for each cause (a kubelet repeats its Event)."""
         self._unready[pod.namespace, pod.name] = pod
         if waits_on_its_node(pod.manifest) == why.message:
@@ -237,7 +241,7 @@ class Kubelet:
         ]
         self._world.patch_status(pod, status, "waits on its node")
 
-    def _reject(self, pod: Pod, why: kubelet_admission.KubeletRejection) -> None:
+    def _reject(self, pod: Pod, why: KubeletRejection) -> None:
         """Source: pkg/kubelet/kubelet.go rejectPod, v1.34."""
         self._world.record_event(pod.manifest, "Warning", why.reason, "", why.message, "kubelet")
         kept = {
@@ -348,3 +352,310 @@ def _annotated_ns(pod: Pod, annotation: str, default_ns: int) -> int:
     except ValueError:
         # `never`; or something admission refuses, which is treated as if nothing were said.
         return default_ns
+
+
+# ---- What a kubelet looks at before it starts a pod that was put on its node by whomever
+
+ALL_ADDRESSES = "0.0.0.0"
+NATIVE = ("cpu", "memory", "ephemeral-storage")
+
+
+class KubeletRejection(NamedTuple):
+    """Why a kubelet does not start a pod: as the pod's status says it."""
+
+    reason: str
+    message: str
+
+
+class NodeUse:
+    """What started pods use of each node, counted as they come and go; of a node first asked about, from the objects.
+
+    Everything in it follows from the pods there are.
+    """
+
+    def __init__(self, pods: PodIndex) -> None:
+        self._pods = pods
+        self._used: dict[str, dict[str, int]] = {}
+
+    def changed(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod changed."""
+        if old is not None and _is_started(old):
+            self._count(old, -1)
+        if new is not None and _is_started(new):
+            self._count(new, 1)
+
+    def _count(self, pod: Pod, sign: int) -> None:
+        used = self._used.get(pod.node_name)
+        if used is not None:
+            _count(used, pod, sign)
+
+    def of(self, node_name: str) -> dict[str, int]:
+        """Amounts by resource, and `pods`."""
+        used = self._used.get(node_name)
+        if used is None:
+            used = self._used[node_name] = {}
+            for pod in self._pods.on_node(node_name).values():
+                if _is_started(pod):
+                    _count(used, pod, 1)
+        return used
+
+    def started(self, node_name: str) -> list[Pod]:
+        """Pods that were admitted and have not ended."""
+        return [pod for pod in self._pods.on_node(node_name).values() if _is_started(pod)]
+
+
+def _is_started(pod: Pod) -> bool:
+    return pod.phase == "Running" and bool(pod.node_name)
+
+
+def _count(used: dict[str, int], pod: Pod, sign: int) -> None:
+    used["pods"] = used.get("pods", 0) + sign
+    for name, amount in pod.requests.items():
+        used[name] = used.get(name, 0) + sign * amount
+
+
+def rejection(pod: Pod, node: Node, use: NodeUse) -> KubeletRejection | None:
+    """Why the node's kubelet rejects the pod; the first reason of several, as upstream. None: it starts."""
+    used = use.of(node.name)
+    wanted = {"pods": 1, **pod.requests}
+    for name in (
+        "pods",
+        *(name for name in NATIVE),
+        *(name for name in wanted if name not in ("pods", *NATIVE)),
+    ):
+        amount = wanted.get(name, 0)
+        # A device that the node does not say it has is the scheduler's business alone.
+        if not amount or (name not in ("pods", *NATIVE) and name not in node.allocatable):
+            continue
+        capacity, in_use = node.allocatable.get(name, 0), used.get(name, 0)
+        if in_use + amount > capacity:
+            return KubeletRejection(
+                f"OutOf{name}",
+                f"Node didn't have enough resource: {name}, requested: {amount}, used: {in_use}, capacity: {capacity}",
+            )
+    failed = _failed_predicate(pod, node, use)
+    return (
+        None if failed is None else KubeletRejection(failed[0], f"Predicate {failed[0]} failed: {failed[1]}")
+    )
+
+
+class KubeletWait(NamedTuple):
+    """Why a kubelet does not start a pod yet: the Event that says it."""
+
+    reason: str
+    message: str
+
+
+def claims_of(pod: Pod) -> set[tuple[str, str]]:
+    """(kind, name) of the claims the pod waits for on its node, those of templates as far as they are made."""
+    names = {("PersistentVolumeClaim", claim) for _, claim in _volume_claims(pod)}
+    return names | {("ResourceClaim", name) for _, name in _device_claims(pod) if name}
+
+
+def unready_claims(pod: Pod, world: World) -> KubeletWait | None:
+    """What the pod's volumes or devices lack; `spec.nodeName` passes by the scheduler, which would have seen to it."""
+    problems = [
+        (volume, f"error processing PVC {pod.namespace}/{claim}: {problem}")
+        for volume, claim in _volume_claims(pod)
+        if (problem := _volume_problem(world, pod.namespace, claim))
+    ]
+    if problems:
+        names = " ".join(sorted(volume for volume, _ in problems))
+        said = "; ".join(problem for _, problem in problems)
+        return KubeletWait(
+            "FailedMount",
+            f"Unable to attach or mount volumes: unmounted volumes=[{names}], unattached volumes=[], "
+            f"failed to process volumes=[{names}]: {said}",
+        )
+    if world.release.gate("DynamicResourceAllocation"):
+        for _, name in _device_claims(pod):
+            problem = _device_problem(world, pod, name)
+            if problem:
+                said = f"Failed to prepare dynamic resources: prepare dynamic resources: {problem}"
+                return KubeletWait("FailedPrepareDynamicResources", said)
+    return None
+
+
+def _volume_claims(pod: Pod) -> Iterator[tuple[str, str]]:
+    for volume in pod.volumes:
+        name = str(volume.get("name", ""))
+        if volume.get("persistentVolumeClaim") is not None:
+            yield name, str(volume["persistentVolumeClaim"].get("claimName", ""))
+        elif volume.get("ephemeral") is not None:
+            yield name, f"{pod.name}-{name}"
+
+
+def _device_claims(pod: Pod) -> Iterator[tuple[str, str | None]]:
+    """Reference and claim; "" where it is not made yet, None where none is needed."""
+    made: dict[Any, str | None] = {}
+    if pod.resource_claims:
+        statuses = (pod.manifest.get("status") or {}).get("resourceClaimStatuses") or ()
+        made = {status.get("name"): status.get("resourceClaimName") for status in statuses}
+    for reference in pod.resource_claims:
+        name = reference.get("resourceClaimName")
+        yield str(reference.get("name")), name if name else made.get(reference.get("name"), "")
+
+
+def _volume_problem(world: World, namespace: str, name: str) -> str:
+    stored = world.get("PersistentVolumeClaim", namespace, name)
+    if stored is None:
+        return f'failed to fetch PVC from API server: persistentvolumeclaims "{name}" not found'
+    claim: PersistentVolumeClaim = stored.typed
+    return "" if claim.phase == "Bound" and claim.volume_name else "PVC is not bound"
+
+
+def _device_problem(world: World, pod: Pod, name: str | None) -> str:
+    if name is None:
+        return ""
+    if not name:
+        return f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet'
+    stored = world.get("ResourceClaim", pod.namespace, name)
+    if stored is None:
+        return f'fetch ResourceClaim {name}: resourceclaims.resource.k8s.io "{name}" not found'
+    status = stored.manifest.get("status") or {}
+    if any(user.get("uid") == pod.uid for user in status.get("reservedFor") or ()):
+        return ""
+    uid = stored.manifest["metadata"].get("uid", "")
+    return f"pod {pod.name} ({pod.uid}) is not allowed to use ResourceClaim {name} ({uid})"
+
+
+def _failed_predicate(pod: Pod, node: Node, use: NodeUse) -> tuple[str, str] | None:
+    if not pod.required_node_affinity.match(node.meta.labels, node.name):
+        return "NodeAffinity", "node(s) didn't match Pod's node affinity/selector"
+    if pod.host_ports and _takes(pod.host_ports, use.started(node.name)):
+        return "NodePorts", "node(s) didn't have free ports for the requested pod ports"
+    if any(taint.effect == "NoExecute" and not pod.tolerates(taint) for taint in node.taints):
+        return "TaintToleration", "node(s) had taints that the pod didn't tolerate"
+    return None
+
+
+def _takes(ports: tuple[HostPort, ...], others: list[Pod]) -> bool:
+    """Whether one of the ports is in use; an address of all of them meets every other."""
+    for port in map(normal_port, ports):
+        for taken in (normal_port(item) for pod in others for item in pod.host_ports):
+            if (port.protocol, port.port) == (taken.protocol, taken.port) and (
+                port.ip == taken.ip or ALL_ADDRESSES in (port.ip, taken.ip)
+            ):
+                return True
+    return False
+
+
+# ---- Resizing a pod in place: what is allocated when the resources of a running pod's containers change
+
+PENDING = "PodResizePending"
+RESIZED = ("cpu", "memory")
+Manifest = Mapping[str, Any]
+
+
+def resources_of(manifest: Manifest) -> dict[str, Any]:
+    """Container -> its resources, as the spec has them."""
+    return {
+        str(item.get("name", "")): item.get("resources") or {}
+        for item in (manifest.get("spec") or {}).get("containers") or ()
+    }
+
+
+def allocated_of(manifest: Manifest) -> dict[str, Any] | None:
+    """Container -> the resources its kubelet gave it; None where its spec says that."""
+    found = {
+        str(item.get("name", "")): item["resources"]
+        for item in (manifest.get("status") or {}).get("containerStatuses") or ()
+        if item.get("resources") is not None
+    }
+    return found or None
+
+
+def is_asked_for(old: Manifest, new: Manifest) -> bool:
+    """Whether a running pod is asked to be of another size."""
+    return old["spec"] is not new["spec"] and resources_of(old) != resources_of(new)
+
+
+def is_deferred(pod: Pod) -> bool:
+    """Whether a resize waits for room on the node."""
+    condition = condition_of(pod.manifest, PENDING)
+    return condition is not None and condition.get("reason") == "Deferred"
+
+
+def resize(world: World, pod: Pod, before: Manifest, node: Node, use: NodeUse) -> None:
+    """Give a pod what it asks for now, or say why not.
+
+    Parameters
+    ----------
+    before : mapping
+        Its manifest with what it has.
+    """
+    manifest = pod.manifest
+    had = allocated_of(before) or resources_of(before)
+    wanted = resources_of(manifest)
+    why = _why_not(pod, had, node, use)
+    status = dict(manifest.get("status") or {})
+    conditions = [item for item in status.get("conditions") or () if item.get("type") != PENDING]
+    status["conditions"] = conditions
+    given = wanted if why is None else had
+    if why is not None:
+        pending = {**condition(PENDING, True, *why), "observedGeneration": generation_of(manifest)}
+        earlier = condition_of(manifest, PENDING)
+        status["conditions"] = conditions if earlier is None else [*conditions, earlier]
+        status = world.status_with({"status": status}, pending)
+    status["containerStatuses"] = [
+        _with_resources(item, manifest, had, given) for item in status.get("containerStatuses") or ()
+    ]
+    if status != manifest.get("status"):
+        world.put({**manifest, "status": status}, "resized" if why is None else "resize is pending")
+
+
+def _why_not(pod: Pod, had: Mapping[str, Any], node: Node, use: NodeUse) -> tuple[str, str] | None:
+    """(reason, message) of the refusal."""
+    requests = _requests(pod.manifest, resources_of(pod.manifest))
+    held = _requests(pod.manifest, had)
+    used = use.of(node.name)
+    for name in RESIZED:
+        amount, capacity = requests.get(name, 0), node.allocatable.get(name, 0)
+        if amount <= held.get(name, 0):
+            continue
+        if amount > capacity:
+            said = f"Node didn't have enough capacity: {name}, requested: {amount}, capacity: {capacity}"
+            return "Infeasible", said
+        others = used.get(name, 0) - pod.requests.get(name, 0)
+        if others + amount > capacity:
+            said = f"requested: {amount}, used: {others}, capacity: {capacity}"
+            return "Deferred", f"Node didn't have enough resource: {name}, {said}"
+    return None
+
+
+def _requests(manifest: Manifest, resources: Mapping[str, Any]) -> Mapping[str, int]:
+    """What a pod of these resources requests, whatever its status says."""
+    spec = manifest["spec"]
+    containers = [
+        {**item, "resources": resources.get(str(item.get("name", "")), {})}
+        for item in spec.get("containers") or ()
+    ]
+    return pod_from({**manifest, "spec": {**spec, "containers": containers}, "status": {}}).requests
+
+
+def _with_resources(
+    item: Manifest, manifest: Manifest, had: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A container's status with what it has from now on; one whose policy says so is started anew for that."""
+    name = str(item.get("name", ""))
+    result = {**item, "resources": given.get(name, {})}
+    if requests := (given.get(name) or {}).get("requests"):
+        result["allocatedResources"] = dict(requests)
+    if given.get(name) != had.get(name) and _restarts(
+        manifest, name, had.get(name) or {}, given.get(name) or {}
+    ):
+        result["restartCount"] = int(item.get("restartCount") or 0) + 1
+    return result
+
+
+def _restarts(manifest: Manifest, name: str, had: Manifest, given: Manifest) -> bool:
+    container = next(item for item in manifest["spec"]["containers"] if item.get("name") == name)
+    for policy in container.get("resizePolicy") or ():
+        resource = policy.get("resourceName")
+        changed = any(
+            (had.get(key) or {}).get(resource) != (given.get(key) or {}).get(resource)
+            for key in ("requests", "limits")
+        )
+        if changed and policy.get("restartPolicy") == "RestartContainer":
+            return True
+    return False

@@ -21,7 +21,7 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, amount_text, named
 from scheduler_core.schema.tables import table_beside
-from scheduler_core.sim.kubelet_admission import claims_of
+from scheduler_core.sim.kubelet import claims_of
 from scheduler_core.whatif import pod_edits
 from scheduler_core.whatif.cluster_edits import (
     claims_recreated,

@@ -27,7 +27,7 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.prices import PriceList, shipped_prices
 from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler
-from scheduler_core.sim.kubelet_admission import claims_of
+from scheduler_core.sim.kubelet import claims_of
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import backlog, cluster_edits, pod_edits
 from scheduler_core.whatif.causes import Resize, cause_of, device_requests, held_amounts

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler_core.cluster.pod_groups import Key
+from scheduler_core.cluster.cache import GroupKey
 from scheduler_core.errors import CannotAnswer
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.fork import Fork
@@ -49,7 +49,7 @@ def group_story(
     ------
     UnknownGroup
     """
-    key: Key = (namespace, name)
+    key: GroupKey = (namespace, name)
     group: PodGroup | None = original.cache.listers.get(KIND, *key)
     if group is None:
         raise UnknownGroup(f'podgroups.scheduling.k8s.io "{name}" not found in namespace "{namespace}"')
@@ -64,7 +64,7 @@ def group_story(
 class _Group:
     """A group on a fork, its waiting members in the order of their cycle."""
 
-    def __init__(self, original: Scheduler, key: Key, group: PodGroup, transport: Transport) -> None:
+    def __init__(self, original: Scheduler, key: GroupKey, group: PodGroup, transport: Transport) -> None:
         self.fork = Fork(original, transport=transport)
         self.group = group
         self.infos: list[QueuedPodInfo] = []

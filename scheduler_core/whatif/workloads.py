@@ -19,7 +19,7 @@ from scheduler_core.objects.reading import USE_ANNOTATION
 from scheduler_core.objects.resources import CPU
 from scheduler_core.sim.admission import RefusedObject, with_default_tolerations
 from scheduler_core.sim.controllers.deployment import HASH_LABEL, deployment_behind
-from scheduler_core.sim.kubelet_admission import unready_claims
+from scheduler_core.sim.kubelet import unready_claims
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import prepare
 from scheduler_core.whatif.pod_edits import REQUIRED

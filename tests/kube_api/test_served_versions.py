@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import kinds, versions
+from playground.clusters import kinds
 from playground.kube_api import openapi
 from scheduler_core.objects.reading import SERVED_EARLY
 from scheduler_core.schema import tables
@@ -65,7 +65,7 @@ def test_versions_whose_fields_differ_are_converted() -> None:
     """What is served beside the version its rows are in has its fields, or a conversion."""
     served = [kind for kind in kinds.BUILT_IN.served if kind.is_stored and not kind.is_main]
     differ = {kind.type for kind in served if shape(kind.type) != shape(kinds.BUILT_IN.stored(kind).type)}
-    assert differ == {*versions._CONVERSIONS}
+    assert differ == {*kinds._CONVERSIONS}
     claims = [f"resource.{version}.ResourceClaim" for version in ("v1", "v1beta2", "v1beta1")]
     assert shape(claims[0]) == shape(claims[1]) != shape(claims[2]), "it tells fields apart"
 

@@ -17,12 +17,7 @@ from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.vocabulary import CPU_ID
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import QUEUE, SKIP, on
-from scheduler_core.framework.interface import (
-    FilterPlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    ReservePlugin,
-)
+from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, ReservePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
 
 DEVICES = "example.com/gpu-devices"

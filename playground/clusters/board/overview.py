@@ -14,10 +14,9 @@ from django.db.models.functions import Coalesce
 from playground.clusters.access import clusters_of
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import found
-from playground.clusters.kinds import Kind
+from playground.clusters.kinds import Kind, as_served
 from playground.clusters.log.rows import MODELS, rows_after, rows_of
 from playground.clusters.models import Cluster, Cycle, Manifest, Node, Pod, Run
-from playground.clusters.versions import as_served
 
 
 def clusters_overview(user: Any = None, *, limit: int = 100, before: Cluster | None = None) -> list[Cluster]:

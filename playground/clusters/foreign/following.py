@@ -32,8 +32,8 @@ from scheduler_core.incident.verdicts import UNLIKE
 from scheduler_core.incident.watched import ADDED, DELETED, LISTED, MODIFIED, WatchReading
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
 from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.meta import condition_of
 from scheduler_core.scenario.redact import bare
-from scheduler_core.sim.pod_index import condition_of
 from scheduler_core.version import ENGINE_VERSION
 from scheduler_core.whatif.judge import Key, Manifest
 

@@ -22,8 +22,8 @@ from playground.clusters.objects.admission import (
     admitted,
     read_posted,
     settled,
+    with_namespace_limits,
 )
-from playground.clusters.objects.namespace_limits import with_namespace_limits
 from playground.clusters.objects.updates import (
     generated_name,
     object_uid,

@@ -11,11 +11,10 @@ from django.db.models import Q, QuerySet
 
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import InvalidInput, found
-from playground.clusters.kinds import Kind
+from playground.clusters.kinds import Kind, as_served
 from playground.clusters.log.rows import row_of, rows_after, rows_of
 from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, Node, Run
-from playground.clusters.objects.namespace_limits import with_usage
-from playground.clusters.versions import as_served
+from playground.clusters.objects.admission import with_usage
 from playground.engine.columns import is_forgotten
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import SelectorError

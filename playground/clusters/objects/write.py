@@ -20,7 +20,7 @@ from playground.clusters.errors import (
     Unsupported,
 )
 from playground.clusters.foreign import decisions
-from playground.clusters.kinds import Kind
+from playground.clusters.kinds import Kind, as_served, as_stored
 from playground.clusters.log.changes import one_change
 from playground.clusters.log.rows import existing, row_of, rows_named, rows_of, uid_of
 from playground.clusters.log.writer import LogWriter, key_of, writing
@@ -44,7 +44,6 @@ from playground.clusters.objects.apply import (
 )
 from playground.clusters.objects.queries import selector_matches
 from playground.clusters.objects.updates import same, updated
-from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
 from playground.engine.admission import check_quality, resized
 from scheduler_core.objects.defaults import PriorityClasses

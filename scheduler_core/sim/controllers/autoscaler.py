@@ -18,12 +18,12 @@ from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects import fields
 from scheduler_core.objects.labels import LabelSelector, label_selector_from
+from scheduler_core.objects.meta import condition_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.quantity import QuantityError, quantity_from
 from scheduler_core.sim.changes import Act, Mention
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.load import LOAD, Use, use_of_likes
-from scheduler_core.sim.pod_index import condition_of
 from scheduler_core.sim.world import Noticed, Stored, annotations_of, condition, generation_of
 
 SYNC = "autoscaler-syncs"

@@ -18,9 +18,8 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import RefusedObject, with_gated_condition
 from scheduler_core.sim.changes import Act, ControllerRun
 from scheduler_core.sim.kubelet import delete_pod
-from scheduler_core.sim.pod_index import Owner, PodIndex, owner_of
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import Noticed, Stored, World, generation_of
+from scheduler_core.sim.world import Noticed, Owner, PodIndex, Stored, World, generation_of, owner_of
 
 # --- ControllerRevisions: what templates a StatefulSet or DaemonSet had, for `kubectl rollout history` and `undo`.
 

@@ -15,8 +15,7 @@ from scheduler_core.objects.node_selector import RequiredNodeAffinity, required_
 from scheduler_core.objects.pod import Pod, tolerations_from
 from scheduler_core.randomness import template_hash
 from scheduler_core.sim.controllers import base
-from scheduler_core.sim.pod_index import is_active, is_ready, owner_of
-from scheduler_core.sim.world import Noticed, generation_of
+from scheduler_core.sim.world import Noticed, generation_of, is_active, is_ready, owner_of
 
 REVISION_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"

@@ -14,12 +14,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import Document, boolean, integer, mapping, parse_time_ns, string
-from scheduler_core.objects.meta import OwnerReference, object_of
+from scheduler_core.objects.meta import OwnerReference, condition_of, object_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import template_hash
 from scheduler_core.sim.controllers import base
-from scheduler_core.sim.pod_index import Owner, condition_of, is_ready, owner_of
-from scheduler_core.sim.world import Noticed, annotations_of, condition
+from scheduler_core.sim.world import Noticed, Owner, annotations_of, condition, is_ready, owner_of
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

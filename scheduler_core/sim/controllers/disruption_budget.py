@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import Document, integer, mapping
 from scheduler_core.objects.labels import LabelSelector
+from scheduler_core.objects.meta import condition_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key, resolve_amount
-from scheduler_core.sim.pod_index import OwnedPods, Owner, condition_of, owner_of
-from scheduler_core.sim.world import Noticed, condition, generation_of
+from scheduler_core.sim.world import Noticed, OwnedPods, Owner, condition, generation_of, owner_of
 
 COMPUTED = "computed from the cluster's pods"
 DISRUPTION_ALLOWED = "DisruptionAllowed"

@@ -14,8 +14,7 @@ from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.meta import finalizers_of
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.kubelet import delete_pod
-from scheduler_core.sim.pod_index import Owner
-from scheduler_core.sim.world import Noticed, Stored
+from scheduler_core.sim.world import Noticed, Owner, Stored
 
 OWNER_KINDS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
 KINDS = (

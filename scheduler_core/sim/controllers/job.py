@@ -23,11 +23,11 @@ from scheduler_core.objects.fields import (
     parse_time_ns,
     string,
 )
+from scheduler_core.objects.meta import condition_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import Workload, WorkloadController
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS
-from scheduler_core.sim.pod_index import OwnedPods, condition_of
-from scheduler_core.sim.world import annotations_of, condition
+from scheduler_core.sim.world import OwnedPods, annotations_of, condition
 
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 DEFAULT_BACKOFF_LIMIT = 6

@@ -21,8 +21,7 @@ from scheduler_core.objects.quantity import quantity_from
 from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.kubelet import delete_pod, is_heard_of, ready_status, remove_pod
 from scheduler_core.sim.load import use_of
-from scheduler_core.sim.pod_index import is_ready
-from scheduler_core.sim.world import Noticed, annotations_of, condition
+from scheduler_core.sim.world import Noticed, annotations_of, condition, is_ready
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"

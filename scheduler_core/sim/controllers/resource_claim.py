@@ -13,7 +13,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import name_suffix
 from scheduler_core.sim.changes import Manifest
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key, owner_reference
-from scheduler_core.sim.kubelet_admission import claims_of
+from scheduler_core.sim.kubelet import claims_of
 from scheduler_core.sim.world import Noticed, Stored, annotations_of
 
 CLAIM, TEMPLATE = "ResourceClaim", "ResourceClaimTemplate"

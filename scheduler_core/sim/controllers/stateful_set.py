@@ -15,7 +15,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import template_hash
 from scheduler_core.sim.controllers.base import Workload, WorkloadController
 from scheduler_core.sim.kubelet import remove_pod
-from scheduler_core.sim.pod_index import is_ready
+from scheduler_core.sim.world import is_ready
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.meta import condition_of
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import EvictionBudget
 from scheduler_core.objects.quantity import quantity_from
@@ -28,10 +29,8 @@ from scheduler_core.sim.controllers.programs import (
     VerticalTarget,
     read_vertical,
 )
-from scheduler_core.sim.kubelet import delete_pod
+from scheduler_core.sim.kubelet import PENDING, delete_pod
 from scheduler_core.sim.load import use_of
-from scheduler_core.sim.pod_index import condition_of
-from scheduler_core.sim.resizing import PENDING
 
 Document = Mapping[str, Any]
 LOOKS: Final = "vertical-pod-autoscaler-looks"

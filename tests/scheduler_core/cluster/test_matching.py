@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_core.cluster import matching as matching_module
 from scheduler_core.cluster.cache import Cache
-from scheduler_core.cluster.carriers import Stance
+from scheduler_core.cluster.matching import Stance
 from scheduler_core.cluster.selection import PodSelector
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.meta import plain_object_from

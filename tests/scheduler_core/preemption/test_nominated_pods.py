@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.cluster.cache import Cache
-from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.framework.nominated_pods import NominatedPods
+from scheduler_core.cluster.nominator import NominatedPods, Nominator
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 
