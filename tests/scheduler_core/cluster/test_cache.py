@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scheduler_core.cluster.cache import AssumedPod, Cache
 from scheduler_core.objects.node import ContainerImage, Node
 from scheduler_core.objects.pod import HostPort
-from tests.scheduler_core.plugins.shared_domain_clusters import RandomCluster
+from tests.scheduler_core.recorded_clusters import RecordedCluster
 
 ZONE = "topology.kubernetes.io/zone"
 POD_COLUMNS = ("row", "priority", "start_ns", "class_id", "terminating", "has_ports", "arrival")
@@ -63,7 +63,7 @@ def contents(cache: Cache) -> dict[str, Any]:
 @settings(max_examples=30)
 def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool, labels_first: bool) -> None:
     rng = random.Random(seed)
-    original = RandomCluster(seed).cache
+    original = RecordedCluster("domains", seed).cluster.cache
     pods = []
     for pod in original.pods_in_order():
         if rng.random() < 0.3:
@@ -100,7 +100,7 @@ def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool, label
 @given(st.integers(0, 2**32), st.data())
 @settings(max_examples=30)
 def test_a_copy_is_the_same_and_changes_by_itself(seed: int, data: st.DataObject) -> None:
-    original = RandomCluster(seed).cache
+    original = RecordedCluster("domains", seed).cluster.cache
     pods = original.pods_in_order()
     for pod in data.draw(st.permutations(pods))[: len(pods) // 3]:
         original.remove_pod(pod.uid)

@@ -12,10 +12,10 @@ from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
-from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
+HOSTNAME = "kubernetes.io/hostname"
 WEB = PodSelector(selector_from_labels({"app": "web"}), ("default",))
 
 

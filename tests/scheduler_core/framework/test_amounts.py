@@ -1,6 +1,5 @@
 """The amounts behind a rejection are told of exactly the nodes the plugin rejects, with the numbers that are there."""
 
-from random import Random
 from typing import Any
 
 import pytest
@@ -8,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_core.cli.conformance_cycles import CaseCluster, decision_body, explain
-from tests.scheduler_core.random_clusters import RandomCluster
+from tests.scheduler_core.recorded_clusters import RecordedCluster
 from tests.tables import table
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
 
-@given(st.randoms(use_true_random=False))
-def test_amounts_are_known_of_exactly_the_rejected_nodes(random: Random) -> None:
-    random_cluster = RandomCluster(random)
-    body = decision_body(random_cluster.cluster.schedule(random_cluster.pod()))
+@given(st.integers(0, 2**32))
+def test_amounts_are_known_of_exactly_the_rejected_nodes(seed: int) -> None:
+    made = RecordedCluster("resources", seed)
+    body = decision_body(made.cluster.schedule(made.incoming()))
     for plugin in ("TaintToleration", "NodePorts", "NodeResourcesFit"):
         fails = body["filterByPlugin"].get(plugin, {}).get("fails", {})
         assert sorted(body["amounts"].get(plugin, {})) == sorted(fails), plugin

@@ -1,7 +1,6 @@
 """A trace comes back from its bytes as it was, and says what happened in one sentence."""
 
 import zlib
-from random import Random
 from typing import Any
 
 import pytest
@@ -10,16 +9,16 @@ from hypothesis import strategies as st
 
 from scheduler_core.framework.record import CycleTrace, Tie
 from scheduler_core.framework.recording import record_body
-from tests.scheduler_core.random_clusters import RandomCluster
+from tests.scheduler_core.recorded_clusters import RecordedCluster
 from tests.tables import table
 
 SUMMARY: dict[str, Any] = table(__file__, "SUMMARY")
 
 
-@given(st.randoms(use_true_random=False))
-def test_bytes_give_the_same_explanation(random: Random) -> None:
-    random_cluster = RandomCluster(random)
-    decision = random_cluster.cluster.schedule(random_cluster.pod())
+@given(st.sampled_from(["resources", "domains", "preemption"]), st.integers(0, 2**32))
+def test_bytes_give_the_same_explanation(kind: str, seed: int) -> None:
+    made = RecordedCluster(kind, seed)
+    decision = made.cluster.schedule(made.incoming())
     trace = CycleTrace(**SUMMARY)
     record_body(decision.attempt, trace, decision.ties or None, matrix=True)
     again = CycleTrace.from_bytes(trace.to_bytes())

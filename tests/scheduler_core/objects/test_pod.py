@@ -2,7 +2,6 @@
 
 import copy
 from dataclasses import fields
-from random import Random
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects import meta, resources
 from scheduler_core.objects import pod as pod_module
 from scheduler_core.objects.pod import Pod, pod_from
-from tests.scheduler_core.random_clusters import RandomCluster
+from tests.scheduler_core.recorded_clusters import RecordedCluster
 from tests.tables import table
 
 
@@ -38,7 +37,7 @@ def read_closely(manifest: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> P
 def test_a_pod_read_from_a_known_spec_is_the_pod_read_afresh(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manifest = copy.deepcopy(dict(RandomCluster(Random(seed)).pod().manifest))
+    manifest = copy.deepcopy(dict(RecordedCluster("resources", seed).incoming().manifest))
     twin = copy.deepcopy(manifest)
     twin["metadata"] = {**twin["metadata"], "name": "twin", "uid": "twin", "labels": {"other": "labels"}}
     twin["spec"]["nodeName"] = "elsewhere"
@@ -58,6 +57,7 @@ def test_a_pod_read_from_a_known_spec_is_the_pod_read_afresh(
     other = copy.deepcopy(twin)
     other["metadata"] = {"name": "other", "uid": "o", "creationTimestamp": "2026-01-01T00:00:00Z"}
     other["metadata"]["labels"] = {"b": "", "a": "x"}
+    other["spec"].pop("resources", None)  # of the pod as a whole, whatever its containers ask for
     for container in other["spec"].get("containers", ()):
         container["resources"] = {"requests": {"cpu": "77m", "example.com/gpu": "2"}}
     found = pod_from(other)

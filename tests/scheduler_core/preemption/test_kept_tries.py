@@ -1,8 +1,5 @@
 """What is kept of earlier preemptions is what trying every node afresh would give."""
 
-from dataclasses import replace
-from random import Random
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,49 +7,17 @@ from hypothesis import strategies as st
 
 from scheduler_core.cli.conformance_cycles import decision_body
 from scheduler_core.framework.preemption.reprieve import DryRun, KeptTries, Sampling, dry_run
-from scheduler_core.objects.kinds import parse
-from scheduler_core.objects.pod import Pod
 from tests.scheduler_core.afresh import afresh
-from tests.scheduler_core.preemption.clusters import FullCluster
-from tests.scheduler_core.stored import prepare
+from tests.scheduler_core.recorded_clusters import RecordedCluster
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
-
-
-def change(full: FullCluster, random: Random) -> None:
-    """Something happens that may change what preemption finds."""
-    cluster = full.cluster
-    cache, uids = cluster.cache, list(cluster.cache.pod_order())
-    names = [name for name in cache.node_order() if cache.node(name) is not None]
-    what = random.choice(("add", "remove", "update", "start", "nominate", "unnominate", "node", "budget"))
-    pod = cache.pod(random.choice(uids)) if uids else None
-    if what == "add":
-        cache.add_pod(parse(prepare(full._running(random.choice(names)))).typed)
-    elif what == "remove" and pod is not None:
-        cache.remove_pod(pod.uid)
-    elif what == "update" and pod is not None:
-        cache.update_pod(replace(pod, requests={**pod.requests, "cpu": 700}))
-    elif what == "start" and pod is not None:
-        cache.update_pod(replace(pod, start_ns=random.randint(0, 10**9)))
-    elif what == "nominate":
-        name = random.choice(names)
-        cluster.nominator.add(parse(prepare(full._nominated(name))).typed, name)
-    elif what == "unnominate" and cluster.nominator.uids():
-        cluster.nominator.remove(random.choice(cluster.nominator.uids()))
-    elif what == "node":
-        cache.set_node(parse(prepare(full._node(random.randint(0, 6)))).typed)
-    elif what == "budget":
-        budget = parse(prepare(full._budget(random.randint(0, 1)))).typed
-        cache.listers.set("PodDisruptionBudget", budget.meta.namespace, budget.meta.name, budget)
 
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=20)
 def test_kept_tries_and_verdicts_equal_fresh_ones_whatever_happens_between_cycles(seed: int) -> None:
-    full = FullCluster(seed, pod_affinity=False)
-    random = full.random
-    pods: list[Pod] = [full.pod]
-    pods += [full.cluster.pending_pod(full._incoming(False)) for _ in range(2)]
+    full = RecordedCluster("preemption", seed)
+    random, pods = full.random, [full.incoming() for _ in range(3)]
     for _ in range(6):
         pod = random.choice(pods)
         kept, new = full.cluster.schedule(pod), afresh(full.cluster).schedule(pod)
@@ -66,7 +31,7 @@ def test_kept_tries_and_verdicts_equal_fresh_ones_whatever_happens_between_cycle
                 for victim in kept.post_filter.victims:
                     full.cluster.cache.remove_pod(victim.uid)
         for _ in range(random.randint(0, 2)):
-            change(full, random)
+            full.change()
 
 
 class KnownTries(KeptTries):
