@@ -37,7 +37,7 @@ class Site:
         for name in ("n1", "n2"):
             self.put({**node_manifest(name), "status": {"allocatable": allocatable}})
         self.put(class_manifest("wait", "csi.x"))
-        self.put(claim_manifest("c0", size="1Gi"))
+        self.put(claim_manifest("c0"))
 
     def put(self, manifest: Any) -> list[Action]:
         self.version += 1

@@ -85,31 +85,6 @@ def _without_args(configuration: Any) -> dict[str, Any]:
     return document
 
 
-def test_the_default_set_is_v1_34s_in_its_order() -> None:
-    # Source: pkg/scheduler/apis/config/v1/default_plugins.go, v1.34
-    assert CATALOG.defaults == (
-        ("SchedulingGates", 0),
-        ("PrioritySort", 0),
-        ("NodeUnschedulable", 0),
-        ("NodeName", 0),
-        ("TaintToleration", 3),
-        ("NodeAffinity", 2),
-        ("NodePorts", 0),
-        ("NodeResourcesFit", 1),
-        ("VolumeRestrictions", 0),
-        ("NodeVolumeLimits", 0),
-        ("VolumeBinding", 0),
-        ("VolumeZone", 0),
-        ("PodTopologySpread", 2),
-        ("InterPodAffinity", 2),
-        ("DynamicResources", 0),
-        ("DefaultPreemption", 0),
-        ("NodeResourcesBalancedAllocation", 1),
-        ("ImageLocality", 1),
-        ("DefaultBinder", 0),
-    )
-
-
 def test_a_whole_float_in_yaml_is_an_integer_and_in_json_an_error() -> None:
     head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     assert load_configuration(f"{head}parallelism: 4.0\n").configuration.parallelism == 4

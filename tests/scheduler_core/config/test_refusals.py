@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.config.catalog import PluginSpec
-from scheduler_core.errors import ConfigurationError, FieldError
+from scheduler_core.errors import ConfigurationError
 from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.releases import RELEASES
 from scheduler_core.schema.tables import table_of
@@ -64,20 +64,6 @@ def test_files_of_a_tls_config_are_read_only_by_a_given_reader() -> None:
     pem = b"-----BEGIN CERTIFICATE-----\n"
     assert load_configuration(document, read_file={"/ca.pem": pem}.__getitem__).plans
     assert "unable to load root certificates" in str(refused(document, read_file=lambda path: b"junk"))
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (FieldError("FieldValueInvalid", "a.b", "x", "is wrong"), 'a.b: Invalid value: "x": is wrong'),
-        (FieldError("FieldValueInvalid", "a", -1, "is wrong"), "a: Invalid value: -1: is wrong"),
-        (FieldError("FieldValueRequired", "a", "", ""), "a: Required value"),
-        (FieldError("FieldValueDuplicate", "a", {}, ""), "a: Duplicate value: {}"),
-        (FieldError("FieldValueForbidden", "a", 1, "not here"), "a: Forbidden: not here"),
-    ],
-)
-def test_field_errors_print_as_kubernetes_prints_them(error: FieldError, text: str) -> None:
-    assert str(error) == text
 
 
 @pytest.mark.parametrize(("release", "words"), [("1.34", "a qualified name"), ("1.35", "a valid label key")])

@@ -51,7 +51,7 @@ def test_every_controller_decides_as_it_was_recorded(path: Path) -> None:
     assert {case["version"].partition(" ")[0] for case in cases} == {family_of(path)}
     differing = {case["name"]: found[0] for case in cases if (found := run_case(case))}
     assert not differing
-    for case in cases:
+    for case in cases[::6]:
         if case["expect"].get("evictions"):
             case["expect"]["evictions"].pop()
         elif grown := [
@@ -70,7 +70,7 @@ def test_a_program_that_is_not_modelled_fails() -> None:
 
 def test_the_recordings_of_a_release_are_not_those_of_the_one_before() -> None:
     [newest] = [path for path in RELEASES if family_of(path) == "v1.36"]
-    older = [{**case, "version": "v1.35.4"} for case in read_cases(newest)]
+    older = [{**case, "version": "v1.35.4"} for case in [*read_cases(newest)][::3]]
     assert sum(bool(run_case(case)) for case in older) > len(older) // 4
 
 

@@ -13,7 +13,7 @@ from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.errors import ConstructionError
 from scheduler_core.framework import interface
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.cluster_event import NODE, QUEUE, ActionType, ClusterEvent, ClusterEventWithHint
+from scheduler_core.framework.cluster_event import NODE, NODE_ADD, QUEUE, ClusterEvent, ClusterEventWithHint
 from scheduler_core.framework.interface import PreFilterResult, PreScoreResult, Reads
 from scheduler_core.framework.limit import Limit, TookTooLong
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
@@ -165,6 +165,19 @@ def test_post_filter_fails_its_cycle_and_missing_words_are_told() -> None:
     assert '"Everywhere" does not say why: ZeroDivisionError: a bug in reasons' in (trace.message or "")
 
 
+NO_SPEC = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": 5}
+IMPOSSIBLE: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"nominated_node_name": "nowhere"}, "as nominated node 'nowhere', which is no node"),
+    ({"victims": ("a",)}, "victims ('a',), not a tuple of pods"),
+    ({"cleared": None}, "cleared None, not a tuple of pods"),
+    ({"trace": 5}, "'int' object has no attribute 'explain'"),
+    ({"extender_calls": (5,)}, "extender_calls (5,), not a tuple of calls"),
+    ({"writes": ({"kind": "Pod", "metadata": {"name": "x"}},)}, "without apiVersion, kind and metadata.name"),
+    ({"writes": (NO_SPEC,)}, "spec: 5 must be"),
+)
+"""What PostFilter may want done that cannot be."""
+
+
 @pytest.mark.parametrize(
     ("method", "answer", "words"),
     [
@@ -189,37 +202,20 @@ def test_post_filter_fails_its_cycle_and_missing_words_are_told() -> None:
         ("reserve", Status(Code.Unschedulable, ("a" * 10_001,)), "a text of 10001 characters"),
         ("reserve", Status(Code.Unschedulable, ("a",) * 101), "101 texts, there may be 100"),
         ("bind", Status(Code.Unschedulable, (), 5), "a Status of a plugin without a name"),  # type: ignore[arg-type]
+        *(
+            (
+                "post_filter",
+                interface.PostFilterResult(**{"status": Status(Code.Unschedulable), **parts}),
+                words,
+            )
+            for parts, words in IMPOSSIBLE
+        ),
     ],
 )
 def test_nonsense_fails_its_cycle(method: str, answer: Any, words: str) -> None:
-    (trace, *_) = run_two(broken(method, answer)).drain_cycles()
+    (trace, *_) = run_two(broken(method, answer, rejects=method == "post_filter")).drain_cycles()
     assert trace.failed_plugin == "Everywhere"
     assert words in (trace.error or "")
-
-
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        ({"nominated_node_name": "nowhere"}, "as nominated node 'nowhere', which is no node"),
-        ({"victims": ("a",)}, "victims ('a',), not a tuple of pods"),
-        ({"cleared": None}, "cleared None, not a tuple of pods"),
-        ({"trace": 5}, "'int' object has no attribute 'explain'"),
-        ({"extender_calls": (5,)}, "extender_calls (5,), not a tuple of calls"),
-        (
-            {"writes": ({"kind": "Pod", "metadata": {"name": "x"}},)},
-            "without apiVersion, kind and metadata.name",
-        ),
-        (
-            {"writes": ({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": 5},)},
-            "spec: 5 must be",
-        ),
-    ],
-)
-def test_what_post_filter_wants_done_must_be_possible(parts: dict[str, Any], words: str) -> None:
-    result = interface.PostFilterResult(**{"status": Status(Code.Unschedulable), **parts})
-    (trace, *_) = run_two(broken("post_filter", result, rejects=True)).drain_cycles()
-    assert words in (trace.error or ""), trace.error
-    assert (trace.failed_point, trace.failed_plugin) == ("PostFilter", "Everywhere")
 
 
 @pytest.mark.parametrize(
@@ -296,7 +292,7 @@ def test_a_hint_that_fails_or_answers_nonsense_wakes_the_pod_and_is_told(answer:
     plugin = type(
         "Hinted",
         (PickyWithHints,),
-        {"events": lambda self: [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), hint)]},
+        {"events": lambda self: [ClusterEventWithHint(NODE_ADD, hint)]},
     )
     simulation = cluster(plugin)
     write(simulation, make_pod("a"))
@@ -315,7 +311,7 @@ def test_a_hint_that_fails_or_answers_nonsense_wakes_the_pod_and_is_told(answer:
     [
         [5],
         5,
-        [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), 5)],
+        [ClusterEventWithHint(NODE_ADD, 5)],
         [ClusterEventWithHint(ClusterEvent(NODE, "add"), None)],
     ],
 )  # type: ignore[arg-type]
@@ -402,16 +398,8 @@ def test_a_plugin_that_never_returns_is_stopped_and_the_engine_goes_on(method: s
 
 
 def test_a_hint_that_never_returns_wakes_the_pod_and_one_timer_leaves_the_others_alone() -> None:
-    class Picky(interface.FilterPlugin[None]):
-        name = "Picky"
-
-        def filter(self, state: Any, pod: Any, nodes: Any, rows: Any) -> Verdicts:
-            return Verdicts.where(rows == rows, Code.Unschedulable)
-
-        def events(self) -> Any:
-            return [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), endless)]
-
-    simulation = cluster(Picky, plugin_limit=Limit(measure_cpu_ns, 40_000_000, stops=True))
+    plugin = type("Slow", (Picky,), {"events": lambda self: [ClusterEventWithHint(NODE_ADD, endless)]})
+    simulation = cluster(plugin, plugin_limit=Limit(measure_cpu_ns, 40_000_000, stops=True))
     write(simulation, make_pod("a"))
     simulation.run_until_idle(max_cycles=1)
     before = signal.getitimer(signal.ITIMER_REAL)[0]

@@ -12,6 +12,7 @@ from scheduler_core.framework.interface import PreFilterResult, Reads
 from scheduler_core.framework.per_node import NodeView, per_node
 from scheduler_core.framework.registry import declared
 from scheduler_core.framework.status import Code, Status
+from scheduler_core.plugins import REGISTRY
 from scheduler_core.sim.changes import EventRecorded, PermitDecision
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.framework.outside import Picky, PickyWithHints, attempts, cluster, config
@@ -141,6 +142,29 @@ def test_a_scalar_plugin_is_asked_about_one_node_at_a_time_in_preemption_too() -
     assert pod_named(simulation, "e").node_name  # type: ignore[union-attr]
 
 
+class Narrows(interface.PreFilterPlugin[None]):
+    name: ClassVar[str] = "Narrows"
+    names: ClassVar[tuple[str, ...]] = ("node-1",)
+
+    def pre_filter(self, pod: Any, snapshot: Any) -> PreFilterResult[None]:
+        return PreFilterResult(node_names=self.names)
+
+
+class NarrowsElsewhere(Narrows):
+    name: ClassVar[str] = "NarrowsElsewhere"
+    names: ClassVar[tuple[str, ...]] = ("node-2",)
+
+
+def test_two_plugins_that_agree_on_no_node_reject_the_pod_together() -> None:
+    simulation = cluster(Narrows, NarrowsElsewhere)
+    write(simulation, make_pod("a"))
+    simulation.run_until_idle()
+    (trace, *_) = simulation.drain_cycles()
+    assert (trace.message or "").startswith(
+        "0/3 nodes are available: node(s) didn't satisfy plugin(s) [Narrows NarrowsElsewhere] simultaneously."
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -166,6 +190,7 @@ def test_names_are_taken_once_and_a_plugin_that_cannot_be_made_is_refused_before
 
     with pytest.raises(PluginDeclarationError, match="NodeResourcesFit already exists"):
         Simulation(plugins=[Fit])
+    assert [*REGISTRY.plus([Picky])] == [*REGISTRY, "Picky"]
 
     class Unmade(Picky):
         name: ClassVar[str] = "Unmade"

@@ -13,31 +13,19 @@ from tests.scheduler_core.stored import prepare
 
 
 def pod_with(claims: list[dict[str, Any]], statuses: list[dict[str, Any]] | None = None) -> Pod:
-    manifest: dict[str, Any] = make_object(
-        "v1", "Pod", "p", spec={"containers": [{"name": "c"}], "resourceClaims": claims}
-    )
-    if statuses is not None:
-        manifest["status"] = {"resourceClaimStatuses": statuses}
-    return pod_from(prepare(manifest))
+    status = {} if statuses is None else {"status": {"resourceClaimStatuses": statuses}}
+    spec = {"containers": [{"name": "c"}], "resourceClaims": claims}
+    return pod_from(prepare(make_object("v1", "Pod", "p", spec=spec, **status)))
 
 
-def claim_manifest(name: str, **meta: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": name, "namespace": "default", **meta},
-    }
+def claim(name: str) -> dict[str, Any]:
+    return make_object("resource.k8s.io/v1", "ResourceClaim", name, namespace="default")
 
 
 NAMED = [{"name": "gpu", "resourceClaimName": "c1"}]
+DELETED = claim("c1")
+DELETED["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 GENERATED = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
-
-
-@pytest.fixture
-def cluster() -> StorageCluster:
-    cluster = StorageCluster()
-    cluster.put(node_manifest("n1"))
-    return cluster
 
 
 @pytest.mark.parametrize(
@@ -46,13 +34,13 @@ def cluster() -> StorageCluster:
         (pod_with(NAMED), [], 'could not find ResourceClaim "default/c1"'),
         (
             pod_with(NAMED),
-            [claim_manifest("c1", deletionTimestamp="2026-01-01T00:00:00Z")],
+            [DELETED],
             'resourceclaim "c1" is being deleted',
         ),
         (pod_with(GENERATED), [], 'pod "default/p": ResourceClaim not created yet'),
         (
             pod_with(GENERATED, [{"name": "gpu", "resourceClaimName": "c9"}]),
-            [claim_manifest("c9")],
+            [claim("c9")],
             "ResourceClaim default/c9 was not created for pod default/p (pod is not owner)",
         ),
         (
@@ -63,9 +51,10 @@ def cluster() -> StorageCluster:
     ],
 )
 def test_a_claim_that_cannot_be_had_holds_the_pod_back(
-    cluster: StorageCluster, pod: Pod, objects: list[dict[str, Any]], reason: str
+    pod: Pod, objects: list[dict[str, Any]], reason: str
 ) -> None:
-    cluster.put(*objects)
+    cluster = StorageCluster()
+    cluster.put(node_manifest("n1"), *objects)
     plugin = DynamicResources(None, cluster.handle)
     expected = Status(Code.UnschedulableAndUnresolvable, (reason,))
     assert plugin.pre_enqueue(pod) == expected

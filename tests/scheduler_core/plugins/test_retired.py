@@ -22,6 +22,7 @@ from scheduler_core.plugins.retired import (
     ServiceAffinity,
     ServiceAffinityArgs,
 )
+from tests.manifests import make_object
 from tests.scheduler_core.plugins.storage_clusters import (
     AWS,
     StorageCluster,
@@ -49,6 +50,14 @@ def words_of(plugin: FilterPlugin[Any], state: Any, pod: Pod, nodes: Any, rows: 
         plugin.reasons(state, pod, nodes, row, Code(code), detail)[0] if code else ""
         for row, code, detail in zip(rows.tolist(), found.codes.tolist(), details.tolist(), strict=True)
     ]
+
+
+def scored(plugin: Any, manifest: dict[str, Any], *, prepared: bool = False) -> tuple[list[int], list[int]]:
+    """(raw, normalized) scores of all nodes."""
+    pod, snapshot = pod_from(prepare(manifest)), plugin.handle.snapshot
+    state = plugin.pre_score(pod, snapshot, snapshot.rows).state if prepared else None
+    raw = plugin.score(state, pod, snapshot.nodes, snapshot.rows)
+    return raw.tolist(), plugin.normalize(state, pod, snapshot.nodes, snapshot.rows, raw).tolist()
 
 
 def test_labels_are_required_forbidden_and_preferred() -> None:
@@ -81,15 +90,15 @@ def test_a_node_may_ask_to_be_spared_a_controllers_pods(owner: Any, annotation: 
         pod["metadata"]["ownerReferences"] = [
             {"apiVersion": "v1", "kind": kind, "name": "o", "uid": uid, "controller": True}
         ]
-    plugin = NodePreferAvoidPods(None, cluster.handle)
-    found = plugin.score(None, pod_from(prepare(pod)), cluster.cache.nodes, cluster.rows())
+    found = NodePreferAvoidPods(None, cluster.handle).score(
+        None, pod_from(prepare(pod)), cluster.cache.nodes, cluster.handle.snapshot.rows
+    )
     assert found.tolist() == [score, 100]
 
 
 def labelled(name: str, node: str = "", app: str = "web", namespace: str = "default", **spec: Any) -> Any:
-    pod = pod_manifest(name, [], node=node, namespace=namespace)
-    pod["metadata"]["labels"] = {"app": app}
-    return {**pod, "spec": {**pod["spec"], **spec}}
+    spec = {"containers": [{"name": "c"}], "nodeName": node, **spec}
+    return make_object("v1", "Pod", name, namespace=namespace, labels={"app": app}, spec=spec)
 
 
 @pytest.fixture
@@ -98,8 +107,7 @@ def racks() -> StorageCluster:
     cluster = StorageCluster()
     for name, rack in (("n1", "a"), ("n2", "a"), ("n3", "b"), ("n4", "")):
         cluster.put(node_manifest(name, rack=rack, **{ZONE: rack}))
-    service = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": {"app": "web"}}}
-    cluster.put({"apiVersion": "v1", "kind": "Service", **service})
+    cluster.put(make_object("v1", "Service", "s", namespace="default", spec={"selector": {"app": "web"}}))
     cluster.put(labelled("p1", "n1"), labelled("p2", "n1"), labelled("p3", "n2"))
     leaving = labelled("leaving", "n3")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -118,30 +126,13 @@ def racks() -> StorageCluster:
 def test_pods_of_a_service_are_spread_over_nodes_and_zones(
     racks: StorageCluster, pod: Any, raw: list[int], normal: list[int]
 ) -> None:
-    plugin, asked, snapshot = (
-        SelectorSpread(None, racks.handle),
-        pod_from(prepare(pod)),
-        racks.handle.snapshot,
-    )
-    rows = snapshot.rows
-    state: Any = plugin.pre_score(asked, snapshot, rows).state
-    found = plugin.score(state, asked, snapshot.nodes, rows)
-    assert found.tolist() == raw
-    assert plugin.normalize(state, asked, snapshot.nodes, rows, found).tolist() == normal
+    assert scored(SelectorSpread(None, racks.handle), pod, prepared=True) == (raw, normal)
 
 
 def test_a_pod_that_spreads_itself_is_not_spread(racks: StorageCluster) -> None:
-    constraint = {
-        "maxSkew": 1,
-        "topologyKey": ZONE,
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {},
-    }
-    pod = pod_from(prepare(labelled("p", topologySpreadConstraints=[constraint])))
-    plugin, snapshot = SelectorSpread(None, racks.handle), racks.handle.snapshot
-    state: Any = plugin.pre_score(pod, snapshot, snapshot.rows).state
-    found = plugin.score(state, pod, snapshot.nodes, snapshot.rows)
-    assert plugin.normalize(state, pod, snapshot.nodes, snapshot.rows, found).tolist() == [0, 0, 0, 0]
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
+    pod = labelled("p", topologySpreadConstraints=[constraint | {"labelSelector": {}}])
+    assert scored(SelectorSpread(None, racks.handle), pod, prepared=True)[1] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -185,12 +176,9 @@ def test_the_first_pod_of_a_service_that_is_left_says_where_it_runs(racks: Stora
 
 def test_values_under_which_few_pods_of_the_service_run_are_preferred(racks: StorageCluster) -> None:
     args = ServiceAffinityArgs((), ("rack", "kubernetes.io/hostname"))
-    plugin, pod, snapshot = ServiceAffinity(args, racks.handle), labelled("p"), racks.handle.snapshot
-    asked, rows = pod_from(prepare(pod)), snapshot.rows
-    raw = plugin.score(None, asked, snapshot.nodes, rows)
-    assert raw.tolist() == [2, 1, 0, 0]
     # Half of it by rack: 0, 0, 100 and no rack; half by host: 33.3, 66.7, 100 and 100.
-    assert plugin.normalize(None, asked, snapshot.nodes, rows, raw).tolist() == [16, 33, 100, 50]
+    expected = [2, 1, 0, 0], [16, 33, 100, 50]
+    assert scored(ServiceAffinity(args, racks.handle), labelled("p")) == expected
 
 
 @pytest.mark.parametrize(
@@ -211,7 +199,7 @@ def test_disks_that_are_there_are_counted_once_whoever_uses_them(volumes: Any, l
     cluster = StorageCluster()
     full = node_manifest("n1")
     full["status"]["allocatable"]["attachable-volumes-aws-ebs"] = limit
-    cluster.put(full, {**full, "metadata": {"name": "n2"}}, csi_node_manifest("n2", {}, (AWS,)))
+    cluster.put(full, {**full, "metadata": {"name": "n2"}}, csi_node_manifest("n2", {}, AWS))
     cluster.put(class_manifest("ebs", AWS), class_manifest("csi"))
     cluster.put(volume_manifest("pv", "ebs", awsElasticBlockStore={"volumeID": "v2"}))
     cluster.put(claim_manifest("bound", "ebs", bound_to="pv"), claim_manifest("waits", "ebs"))
@@ -223,7 +211,7 @@ def test_disks_that_are_there_are_counted_once_whoever_uses_them(volumes: Any, l
     plugin, pod = EBSLimits(None, cluster.handle), cluster.pod(*volumes)
     # Of the second node, which leaves such disks to CSI, nothing is said unless the pod itself is at fault.
     expected = [said, said if "looking up" in said else ""]
-    assert words_of(plugin, None, pod, cluster.cache.nodes, cluster.rows()) == expected
+    assert words_of(plugin, None, pod, cluster.cache.nodes, cluster.handle.snapshot.rows) == expected
 
 
 @pytest.mark.parametrize(
@@ -241,5 +229,5 @@ def test_without_a_stated_limit_the_plugin_has_its_own(plugin: Any, disk: Any, l
     limits = plugin(None, cluster.handle)
     for count, fits in ((limit, True), (limit + 1, False)):
         pod = cluster.pod(*(disk(index) for index in range(count)))
-        (said,) = words_of(limits, None, pod, cluster.cache.nodes, cluster.rows())
+        (said,) = words_of(limits, None, pod, cluster.cache.nodes, cluster.handle.snapshot.rows)
         assert (not said) is fits
