@@ -168,6 +168,7 @@ def _cut_connections() -> None:
 def _empty_broker(folder: Path) -> None:
     """The embedded broker cannot be reached for a second, and has lost everything then."""
     away = folder.with_name("messages-away")
+    folder.mkdir(exist_ok=True)  # it comes with the first message
     folder.rename(away)
     folder.write_text("")
     time.sleep(1.0)

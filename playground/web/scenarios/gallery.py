@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from playground.clusters import wake
+from playground.clusters.memo import Memo
 from playground.engine.scenarios import gallery_documents, load
 from playground.scenarios import selectors
 from playground.scenarios.selectors import ProvedScenario
@@ -22,13 +23,15 @@ from playground.scenarios.services.gallery import (
 )
 from playground.web.looks import View
 from playground.web.requests import site_user
-from playground.web.scenarios.lessons import picture
+from playground.web.scenarios.past_board import view_past
 from scheduler_core.scenario.types import Scenario
 from scheduler_core.schema.tables import table_beside
 
 GROUPS: Final[Mapping[str, tuple[str, str]]] = table_beside(__package__, "tables.yaml")["groups"]
 """`group` of a scenario -> title and words, in page order."""
 DIFFERS = "differs"
+MOST_ROWS: Final = 6
+_PICTURES: Final[Memo[list[View]]] = Memo(128)
 
 
 @lru_cache(maxsize=128)
@@ -43,12 +46,22 @@ def _card(name: str, document: bytes, share: ProvedScenario | None) -> View:
         "name": name,
         "facts": facts,
         "share": share,
-        "picture": picture(name),
+        "picture": _PICTURES.get(share.public_id, lambda: picture(share)) if share else [],
         "n_nodes": sum(item.get("kind") == "Node" for item in facts.objects),
         "n_pods": sum(item.get("kind") == "Pod" for item in facts.objects),
         "first_stop": facts.path[0].cycle if facts.path else 1,
         "summary": facts.lesson.strip().split(". ")[0].rstrip(".") + "." if facts.lesson else "",
     }
+
+
+def picture(share: ProvedScenario) -> list[View]:
+    """The first nodes as the run of a share left them, each a row from `y` on with a `height`."""
+    state, _ = selectors.moment(cycle=share.n_cycles, scenario=share)
+    look = view_past(state)["look"] if state else None
+    cells = [cell for pool in look["pools"] for cell in pool["cells"]] if look else []
+    nodes = [node for cell in cells for node in cell["nodes"]][:MOST_ROWS]
+    step = 60 / max(3, len(nodes))
+    return [{"n": node, "y": int(8 + row * step), "height": int(step - 4)} for row, node in enumerate(nodes)]
 
 
 def gallery(request: HttpRequest) -> HttpResponse:

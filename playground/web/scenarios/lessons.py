@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import yaml
@@ -93,17 +92,6 @@ def view_question(asked: Prediction, chosen: str = "") -> View:
         "n_left_out": len(cards) - len(names),
         "verdict": _verdict(cycle, pod["name"], chosen, right) if chosen else None,
     }
-
-
-@lru_cache(maxsize=128)
-def picture(name: str) -> Sequence[View]:
-    """The first nodes of a lesson's last question, each a row from `y` on with a `height`."""
-    choices = view_question(questions(name)[-1])["choices"]
-    step = 60 / max(3, len(choices))
-    return [
-        {"n": choice["nodes"][0], "y": int(8 + row * step), "height": int(step - 4)}
-        for row, choice in enumerate(choices)
-    ]
 
 
 def rights(cycle: Mapping[str, Any]) -> list[str]:
