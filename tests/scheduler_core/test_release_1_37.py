@@ -22,6 +22,7 @@ from scheduler_core.releases import FROM_NOTES, NOT_MODELLED, PROVED, RELEASES, 
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.sim.simulation import Simulation
+from tests import manifests
 from tests.manifests import make_object, node, scenario
 from tests.tables import table
 
@@ -30,18 +31,9 @@ NO_VICTIMS = "No preemption victims found for incoming pod."
 
 
 def pod(name: str, cpu: str, priority: int = 0, on: str = "", **spec: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": name.partition("-")[0]}},
-        "spec": {
-            "containers": [container],
-            **({"priorityClassName": "high"} if priority else {}),
-            **({"nodeName": on} if on else {}),
-            **spec,
-        },
-    }
+    where = {"nodeName": on} if on else {}
+    how = {"priorityClassName": "high"} if priority else {}
+    return manifests.pod(name, cpu, labels={"app": name.partition("-")[0]}, **where, **how, **spec)
 
 
 def decided(release: str, *objects: dict[str, Any], then: tuple[dict[str, Any], ...] = ()) -> Simulation:
@@ -58,59 +50,38 @@ def told(simulation: Simulation, name: str) -> str:
 
 HIGH = table(__file__, "HIGH")
 NODES = [node(f"n{number}", "2") for number in (1, 2, 3)]
+WEB = [pod(f"web-{number}", "1", on=f"n{number}") for number in (1, 2, 3)]
+LOW = [pod(f"low-{number}", "500m", on=f"n{number}") for number in (1, 2, 3)]
+EVEN = [pod(f"even-{number}", "1", 10, on=f"n{number}") for number in (1, 2, 3)]
 APART = table(__file__, "APART")
 
 
 @pytest.mark.parametrize(
-    ("objects", "message"),
+    ("objects", "told_first", "told_then"),
     [
+        ([*WEB, pod("big", "2")], "3 Insufficient cpu", NO_VICTIMS),
         (
-            [*NODES, *(pod(f"web-{number}", "1", on=f"n{number}") for number in (1, 2, 3)), pod("big", "2")],
-            f"0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 {NO_VICTIMS}",
+            [pod("big", "1", nodeSelector={"disk": "ssd"})],
+            "3 node(s) didn't match Pod's node affinity/selector",
+            "Preemption is not helpful for scheduling.",
         ),
-        (
-            [*NODES, pod("big", "1", nodeSelector={"disk": "ssd"})],
-            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. preemption: 0/3 nodes are "
-            "available: 3 Preemption is not helpful for scheduling.",
-        ),
-        (
-            [
-                *NODES,
-                *(pod(f"web-{number}", "1", on=f"n{number}") for number in (1, 2, 3)),
-                pod("big", "1", **APART),
-            ],
-            "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules. preemption: 0/3 nodes are "
-            f"available: 3 {NO_VICTIMS}",
-        ),
-        (
-            [
-                *NODES,
-                *(pod(f"low-{number}", "500m", on=f"n{number}") for number in (1, 2, 3)),
-                *(pod(f"even-{number}", "1", 10, on=f"n{number}") for number in (1, 2, 3)),
-                pod("big", "2", 10),
-            ],
-            "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 Insufficient cpu.",
-        ),
+        ([*WEB, pod("big", "1", **APART)], "3 node(s) didn't match pod anti-affinity rules", NO_VICTIMS),
+        ([*LOW, *EVEN, pod("big", "2", 10)], "3 Insufficient cpu", "Insufficient cpu."),
     ],
     ids=["no victims", "not helpful", "anti-affinity", "lower pods do not help"],
 )
 def test_a_pod_without_a_node_is_told_as_by_real_clusters(
-    objects: list[dict[str, Any]], message: str
+    objects: list[dict[str, Any]], told_first: str, told_then: str
 ) -> None:
-    assert told(decided("1.37", *objects), "big") == message
-    assert told(decided("1.36", *objects), "big") == message.replace(
-        "preemption: ", NO_CLAIMS + "preemption: ", 1
-    )
+    none = "0/3 nodes are available: "
+    for release, between in (("1.37", ""), ("1.36", NO_CLAIMS)):
+        message = f"{none}{told_first}. {between}preemption: {none}3 {told_then}"
+        assert told(decided(release, *NODES, *objects), "big") == message
 
 
 def test_a_pod_that_preempts_is_told_where_and_how_many_go() -> None:
-    objects = [
-        node("minikube", "1"),
-        node("minikube-m02", "2"),
-        pod("low-1", "1", on="minikube-m02"),
-        pod("low-2", "1", on="minikube-m02"),
-        pod("high", "2", 10),
-    ]
+    low = [pod(f"low-{number}", "1", on="minikube-m02") for number in (1, 2)]
+    objects = [node("minikube", "1"), node("minikube-m02", "2"), *low, pod("high", "2", 10)]
     first = told(decided("1.37", *objects), "high")
     assert first == (
         "0/2 nodes are available: 2 Insufficient cpu. preemption: found a potential placement for pod on node "
@@ -161,29 +132,6 @@ def test_a_resized_pod_as_a_whole_asks_for_the_largest_of_three(reason: str, cpu
     assert resized_as_sums(pod_from(given)).requests["cpu"] == cpu_milli
 
 
-def test_the_room_of_a_resized_pod_is_that_of_the_release() -> None:
-    running = resized(("3", "1"), ("1", "2"))
-    running["spec"]["nodeName"] = "n1"
-    objects = [node("n1", "5"), running, pod("late", "1")]
-    for release, fits in (("1.36", False), ("1.37", True)):
-        late = decided(release, *objects).world.pod("default", "late")
-        assert late is not None and bool(late.node_name) is fits, release
-
-
-def gated_with_a_node() -> dict[str, Any]:
-    held = pod("held", "1", 10, schedulingGates=[{"name": "example.com/quota"}])
-    held["status"] = {"nominatedNodeName": "n1"}
-    return held
-
-
-@pytest.mark.parametrize(("release", "fits"), [("1.36", True), ("1.37", False)])
-def test_a_gated_pod_keeps_the_room_on_its_nominated_node(release: str, fits: bool) -> None:
-    late = decided(release, node("n1", "1"), gated_with_a_node(), pod("late", "1")).world.pod(
-        "default", "late"
-    )
-    assert late is not None and bool(late.node_name) is fits
-
-
 def test_images_of_volumes_raise_the_size_that_scores_most() -> None:
     there = {"status": {"images": [{"names": ["data:v1"], "sizeBytes": 700 * 2**20}]}}
     spec = {
@@ -219,12 +167,10 @@ def test_a_gate_that_is_gone_is_what_the_release_says() -> None:
 
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
 def test_a_pod_wakes_when_a_rival_by_any_term_is_gone(release: str) -> None:
-    terms = [
-        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
-        for app in ("web", "db")
-    ]
+    selectors = [{"matchLabels": {"app": app}} for app in ("web", "db")]
+    terms = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": one} for one in selectors]
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    waiting = pod_from({**pod("p", "1", affinity=apart)})
+    waiting = pod_from(pod("p", "1", affinity=apart))
     gone = pod_from(pod("web-1", "1", on="n1"))
     profile = Simulation(release=release_named(release)).scheduler.profiles["default-scheduler"]
     plugin = profile.plugins["InterPodAffinity"]
@@ -251,9 +197,8 @@ def test_an_error_of_a_devices_selector_names_the_device() -> None:
 
 
 def test_an_upgrade_shows_what_differs_where_the_decisions_are_alike() -> None:
-    objects = [HIGH, node("n1", "1"), pod("low", "1", on="n1"), pod("high", "1", 10)]
-    document = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario", "objects": objects}
-    found = preview(load_scenario(json.dumps(document)), release_named("1.36"), release_named("1.37"))
+    document = scenario(objects=[HIGH, node("n1", "1"), pod("low", "1", on="n1"), pod("high", "1", 10)])
+    found = preview(load_scenario(document), release_named("1.36"), release_named("1.37"))
     assert found.parted is not None and found.parted.a != found.parted.b
     assert found.parted.b.endswith("found a potential placement for pod on node n1, preempting 1 victims")
 
@@ -320,12 +265,8 @@ def test_a_device_taint_rule_is_stable(release: str, role: str) -> None:
 )
 def test_a_selector_reads_attributes_that_are_lists(expression: str, attribute: dict[str, Any]) -> None:
     part = {"devices": [{"name": "d0", "attributes": attribute}], "driver": "gpu.x", "nodeName": "n1"}
-    device = slice_from(
-        {
-            "metadata": {"name": "s"},
-            "spec": {**part, "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1}},
-        }
-    ).devices()[0]
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    device = slice_from({"metadata": {"name": "s"}, "spec": {**part, "pool": pool}}).devices()[0]
     assert compiled(expression).matches(device)
     # Source: dynamic-resource-allocation/cel/compile.go getAttributeValue, v1.36
     with pytest.raises(DeviceSelectorError, match="attribute models: unsupported attribute value"):
@@ -340,37 +281,51 @@ def slices_of(driver: str) -> list[dict[str, Any]]:
         {"devices": [{"name": "d0", "consumesCounters": [{"counterSet": "s", "counters": counters}]}]},
     ]
     pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    specs = [{"driver": driver, "nodeName": "n1", "pool": pool, **part} for part in parts]
     return [
-        make_object(
-            "resource.k8s.io/v1",
-            "ResourceSlice",
-            f"{driver}-{number}",
-            spec={"driver": driver, "nodeName": "n1", "pool": pool, **part},
-        )
-        for number, part in enumerate(parts)
+        make_object("resource.k8s.io/v1", "ResourceSlice", f"{driver}-{number}", spec=spec)
+        for number, spec in enumerate(specs)
     ]
 
 
-@pytest.mark.parametrize(("release", "fits"), [("1.36", False), ("1.37", True)])
-def test_drivers_with_one_pool_name_have_counters_of_their_own(release: str, fits: bool) -> None:
+def two_drivers() -> list[dict[str, Any]]:
+    """A pod that wants a device of each of two drivers, whose pools have one name."""
     drivers = ("gpu.x", "net.y")
+    api = "resource.k8s.io/v1"
     classes = [
-        make_object(
-            "resource.k8s.io/v1",
-            "DeviceClass",
-            driver,
-            spec={"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
-        )
+        make_object(api, "DeviceClass", driver, spec={"selectors": [{"cel": {"expression": expression}}]})
         for driver in drivers
+        for expression in [f'device.driver == "{driver}"']
     ]
     requests = [{"name": f"r{n}", "exactly": {"deviceClassName": name}} for n, name in enumerate(drivers)]
-    claim = make_object(
-        "resource.k8s.io/v1", "ResourceClaim", "both", spec={"devices": {"requests": requests}}
-    )
-    slices = [one for driver in drivers for one in slices_of(driver)]
-    wants = pod("p", "1", resourceClaims=[{"name": "c", "resourceClaimName": "both"}])
-    found = decided(release, node("n1", "4"), *classes, *slices, claim, wants).world.pod("default", "p")
-    assert found is not None and bool(found.node_name) is fits
+    claim = make_object(api, "ResourceClaim", "both", spec={"devices": {"requests": requests}})
+    wants = pod("late", "1", resourceClaims=[{"name": "c", "resourceClaimName": "both"}])
+    return [*classes, *(one for driver in drivers for one in slices_of(driver)), claim, wants]
+
+
+RESIZED = resized(("3", "1"), ("1", "2"))
+RESIZED["spec"]["nodeName"] = "n1"
+GATED = pod("held", "1", 10, schedulingGates=[{"name": "example.com/quota"}])
+GATED["status"] = {"nominatedNodeName": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("objects", "release"),
+    [
+        ([node("n1", "5"), RESIZED, pod("late", "1")], "1.37"),
+        ([node("n1", "1"), GATED, pod("late", "1")], "1.36"),
+        ([node("n1", "4"), *two_drivers()], "1.37"),
+    ],
+    ids=[
+        "room of a pod that is resized",
+        "room on the nominated node of a pod with a gate",
+        "counters of two drivers' pools with one name",
+    ],
+)
+def test_a_pod_has_room_in_one_release_only(objects: list[dict[str, Any]], release: str) -> None:
+    for name in ("1.36", "1.37"):
+        late = decided(name, *objects).world.pod("default", "late")
+        assert late is not None and bool(late.node_name) is (name == release)
 
 
 @pytest.mark.parametrize(("of_each_device", "accepted"), [(False, True), (True, False)])
@@ -379,10 +334,9 @@ def test_a_distinct_attribute_holds_for_each_device_of_a_request(
 ) -> None:
     rule = Constraint((), "nic", is_distinct=True, of_each_device=of_each_device)
     request: Any = SimpleNamespace(base_name="paths", full_name="paths")
-    first, second = (
+    devices: list[Any] = [
         SimpleNamespace(attribute=lambda name, value=value: ("string", value)) for value in ("nic-0", "nic-1")
-    )
-    devices: list[Any] = [first, second]
+    ]
     assert rule.add(request, devices[0]) and rule.add(request, devices[1])
     assert rule.add(request, devices[0]) is accepted
     if not accepted:

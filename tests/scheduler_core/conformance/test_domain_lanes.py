@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_core.cli.conformance import read_cases
 from scheduler_core.cli.conformance_cycles import CaseCluster, explain
-from tests.manifests import make_object
+from tests import manifests
 
 DATA = Path(__file__).parent / "data"
 FAMILIES = {"topology-spread": "PodTopologySpread", "inter-pod-affinity": "InterPodAffinity"}
@@ -74,26 +74,11 @@ def test_many_domains_are_one_lane_for_each_number_of_pods() -> None:
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "web"}},
     }
-    status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
-    nodes = [
-        make_object("v1", "Node", f"n{n:03}", labels={"kubernetes.io/hostname": f"n{n:03}"}, status=status)
-        for n in range(200)
-    ]
-    pods = [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"p{n}", "uid": f"p{n}", "labels": {"app": "web"}},
-            "spec": {"nodeName": f"n{min(n, 3):03}", "containers": [{"name": "c"}]},
-        }
-        for n in range(5)
-    ]
-    cluster = CaseCluster([*nodes, *pods], None)
-    pod = {
-        "metadata": {"name": "new", "labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "c"}], "topologySpreadConstraints": [spread]},
-    }
-    [rule] = explain(cluster, cluster.pending_pod(pod))["domains"]
+    web = {"labels": {"app": "web"}}
+    pods = [manifests.pod(f"p{n}", **web, nodeName=f"n{min(n, 3):03}") for n in range(5)]
+    cluster = CaseCluster([*(manifests.node(f"n{n:03}") for n in range(200)), *pods], None)
+    new = manifests.pod("new", **web, topologySpreadConstraints=[spread])
+    [rule] = explain(cluster, cluster.pending_pod(new))["domains"]
     assert (rule["domains"], rule["maxSkew"], rule["minimum"]) == (200, 1, 0)
     assert [
         (lane["domains"], lane["pods"], lane["allowed"], lane["skew"], lane["chosen"])

@@ -22,17 +22,11 @@ def cluster(release: str, **gates: bool) -> Simulation:
     """Two nodes, the second of them with one device, and a class that stands behind a resource."""
     simulation = Simulation(seed=1, release=RELEASES[release].with_gates(gates))
     for name in ("a", "b"):
-        put(
-            simulation, "v1", "Node", name, status={"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}
-        )
+        status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}
+        put(simulation, "v1", "Node", name, status=status)
         put(simulation, "resource.k8s.io/v1", "ResourceSlice", f"slice-{name}", spec=slice_spec(name))
-    put(
-        simulation,
-        "resource.k8s.io/v1",
-        "DeviceClass",
-        "gpu",
-        spec={"selectors": [{"cel": {"expression": GPU}}], "extendedResourceName": "example.com/gpu"},
-    )
+    spec = {"selectors": [{"cel": {"expression": GPU}}], "extendedResourceName": "example.com/gpu"}
+    put(simulation, "resource.k8s.io/v1", "DeviceClass", "gpu", spec=spec)
     return simulation
 
 
@@ -53,15 +47,9 @@ def claim(simulation: Simulation, name: str, **more: Any) -> None:
     put(simulation, "resource.k8s.io/v1", "ResourceClaim", name, spec=spec)
 
 
-def pod(simulation: Simulation, name: str, claim_name: str = "", *, gpu: str = "") -> None:
-    container: dict[str, Any] = {"name": "c"}
-    if gpu:
-        amounts = {"example.com/gpu": gpu}
-        container["resources"] = {"requests": amounts, "limits": amounts}
-    spec: dict[str, Any] = {"containers": [container]}
-    if claim_name:
-        spec["resourceClaims"] = [{"name": "x", "resourceClaimName": claim_name}]
-    put(simulation, "v1", "Pod", name, spec=spec)
+def pod(simulation: Simulation, name: str, claim_name: str) -> None:
+    claims = [{"name": "x", "resourceClaimName": claim_name}]
+    put(simulation, "v1", "Pod", name, spec={"containers": [{"name": "c"}], "resourceClaims": claims})
 
 
 def sentences(simulation: Simulation) -> list[str]:
@@ -160,48 +148,28 @@ def counted_slices(driver: str, total: str, **taken: dict[str, str]) -> list[Any
     def amounts(of: dict[str, str]) -> dict[str, Any]:
         return {name: {"value": value} for name, value in of.items()}
 
-    pool = {"name": "p", "generation": 1, "resourceSliceCount": 2}
     counters = [{"name": "cs", "counters": amounts({"mem": total, "cores": "8"})}]
     devices = [
-        {
-            "name": name,
-            **({"consumesCounters": [{"counterSet": "cs", "counters": amounts(of)}]} if of else {}),
-        }
+        {"name": name, "consumesCounters": [{"counterSet": "cs", "counters": amounts(of)}] if of else []}
         for name, of in taken.items()
     ]
-    bodies: list[dict[str, Any]] = [{"sharedCounters": counters}, {"devices": devices}]
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 2}
+    whole = {"driver": driver, "pool": pool, "allNodes": True}
     return [
-        slice_from(
-            {
-                "metadata": {"name": f"{driver}-{number}"},
-                "spec": {"driver": driver, "pool": pool, "allNodes": True, **body},
-            }
-        )
-        for number, body in enumerate(bodies)
+        slice_from({"metadata": {"name": f"{driver}-{number}"}, "spec": whole | body})
+        for number, body in enumerate([{"sharedCounters": counters}, {"devices": devices}])
     ]
 
 
-def given(
-    slices: list[Any], allocated: set[tuple[str, str, str]], *drivers: str, release: str = "1.36"
-) -> list[str] | None:
-    """The devices that a claim for one device of each driver gets."""
-    classes = {
-        driver: {
-            "metadata": {"name": driver},
-            "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
-        }
-        for driver in drivers
-    }
-    requests = [
-        {
-            "name": f"r{number}",
-            "exactly": {"deviceClassName": driver, "allocationMode": "ExactCount", "count": 1},
-        }
-        for number, driver in enumerate(drivers)
-    ]
+def given(slices: list[Any], allocated: set[tuple[str, str, str]], driver: str) -> list[str] | None:
+    """The devices that a claim for one device of a driver gets."""
+    selector = {"cel": {"expression": f'device.driver == "{driver}"'}}
+    classes = {driver: {"metadata": {"name": driver}, "spec": {"selectors": [selector]}}}
+    exactly = {"deviceClassName": driver, "allocationMode": "ExactCount", "count": 1}
+    requests = [{"name": "r", "exactly": exactly}]
     metadata = {"name": "c", "namespace": "default", "uid": "c"}
     wanted = claim_from({"metadata": metadata, "spec": {"devices": {"requests": requests}}})
-    allocator = Allocator(slices, classes, Allocated(allocated), RELEASES[release])
+    allocator = Allocator(slices, classes, Allocated(allocated), RELEASES["1.36"])
     found = allocator.allocate(node_from({"metadata": {"name": "n"}}), [wanted])
     return None if found is None else [item["device"] for item in found[0]["devices"]["results"]]
 

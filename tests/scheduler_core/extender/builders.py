@@ -10,7 +10,7 @@ from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import load_configuration
-from tests.manifests import scheduler_config
+from tests.manifests import pod, scheduler_config
 from tests.scheduler_core.stored import prepare
 
 URL = "http://a.test"
@@ -32,17 +32,7 @@ def make_node(name: str, **metadata: Any) -> Node:
 def pod_manifest(
     name: str, *, cpu: str = "1", node: str = "", priority: int = 0, **spec: Any
 ) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "priority": priority,
-            "nodeName": node,
-            "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}],
-            **spec,
-        },
-    }
+    return pod(name, cpu, **{"priority": priority, "nodeName": node, **spec})
 
 
 def make_pod(name: str = "p", **options: Any) -> Pod:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_core.cli.conformance_cycles import CaseCluster, decision_body, explain
+from tests.manifests import node, pod
 from tests.scheduler_core.recorded_clusters import RecordedCluster
 from tests.tables import table
 
@@ -22,27 +23,9 @@ def test_amounts_are_known_of_exactly_the_rejected_nodes(seed: int) -> None:
         assert sorted(body["amounts"].get(plugin, {})) == sorted(fails), plugin
 
 
-def _node(name: str, zone: str | None, **spec: Any) -> dict[str, Any]:
-    labels = {} if zone is None else {"zone": zone}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "2"}},
-    }
-
-
-def _pod(name: str, node: str = "", app: str = "web", **spec: Any) -> dict[str, Any]:
-    container: dict[str, Any] = {"name": "c", "image": "i", **spec.pop("container", {})}
-    where = {"nodeName": node} if node else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": name, "labels": {"app": app}},
-        "spec": {"containers": [container], **where, **spec},
-        "status": {"phase": "Running" if node else "Pending"},
-    }
+def _pod(name: str, container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "image": "i", **(container or {})}]
+    return pod(name, labels={"app": "web"}, containers=containers, **spec)
 
 
 @pytest.mark.parametrize(
@@ -57,10 +40,10 @@ def test_the_numbers_are_those_of_the_cluster(
         {"key": "spot", "value": "yes", "effect": "NoSchedule"},
         {"key": "old", "effect": "NoExecute"},
     ]
-    there = _pod("there", "n1", container={
-        "resources": {"requests": {"cpu": "1"}}, "ports": [{"containerPort": 80, "hostPort": 80}],
-    })  # fmt: skip
-    nodes = [_node("n1", "a"), _node("n2", "b"), _node("n3", None, taints=taints)]
+    ports = [{"containerPort": 80, "hostPort": 80}]
+    busy = {"resources": {"requests": {"cpu": "1"}}, "ports": ports}
+    there = _pod("there", busy, nodeName="n1")
+    nodes = [node("n1", labels={"zone": "a"}), node("n2", labels={"zone": "b"}), node("n3", taints=taints)]
     cluster = CaseCluster([*nodes, there], None)
     body = explain(cluster, cluster.pending_pod(_pod("new", **spec)))
     told = body["amounts"].get(plugin, {})

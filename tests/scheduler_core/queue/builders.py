@@ -11,7 +11,7 @@ from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.plugins.scheduling_gates import closed_gates
 from scheduler_core.queue.hints import build_hint_map
 from scheduler_core.queue.scheduling_queue import Rejection, SchedulingQueue
-from tests.manifests import node
+from tests.manifests import make_object, node
 from tests.scheduler_core.stored import prepare
 
 SECOND_NS = 1_000_000_000
@@ -29,22 +29,11 @@ def make_pod(
     labels: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> Pod:
-    meta: dict[str, Any] = {"name": name, "labels": dict(labels or {})}
-    if uid:
-        meta["uid"] = uid
-    document = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": meta,
-        "spec": {
-            "priority": priority,
-            "nodeName": node,
-            "schedulingGates": [{"name": gate} for gate in gates],
-            "containers": [{"name": "c"}],
-            **spec,
-        },
-    }
-    return pod_from(prepare(document))
+    closed = [{"name": gate} for gate in gates]
+    whole = {"priority": priority, "nodeName": node, "schedulingGates": closed, "containers": [{"name": "c"}]}
+    return pod_from(
+        prepare(make_object("v1", "Pod", name, uid=uid, labels=dict(labels or {}), spec=whole | spec))
+    )
 
 
 def make_node(name: str = "n1", *, allocatable: Mapping[str, str] | None = None, **spec: Any) -> Node:
