@@ -55,19 +55,9 @@ def trace(package: Any) -> Any:
 
 
 def gpu_node(name: str, *, cpu: str = "8", gpus: int = 2, model: str = "T4") -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"alibabacloud.com/gpu-card-model": model}},
-        "status": {
-            "allocatable": {
-                "cpu": cpu,
-                "memory": "64Gi",
-                "pods": "50",
-                "alibabacloud.com/gpu-count": str(gpus),
-            }
-        },
-    }
+    allocatable = {"cpu": cpu, "memory": "64Gi", "pods": "50", "alibabacloud.com/gpu-count": str(gpus)}
+    labels = {"alibabacloud.com/gpu-card-model": model}
+    return make_object("v1", "Node", name, labels=labels, status={"allocatable": allocatable})
 
 
 def gpu_pod(name: str, *, cpu: str = "2", count: Any = 1, milli: Any = 1000, **more: Any) -> dict[str, Any]:
@@ -136,10 +126,8 @@ def test_a_share_is_left_pending_with_the_words_and_comes_when_a_gpu_is_free(pac
     simulation.run_until_idle()
     said = {one.pod: one.message for one in simulation.drain_cycles() if one.message}
     assert "Insufficient alibabacloud.com/gpu-milli" in said["default/b"]
-    assert (
-        'annotation alibabacloud.com/gpu-milli: "5000" is not a whole number from 1 to 1000'
-        in said["default/x"]
-    )
+    wrong = 'annotation alibabacloud.com/gpu-milli: "5000" is not a whole number from 1 to 1000'
+    assert wrong in said["default/x"]
     assert "node(s) didn't match alibabacloud.com/gpu-card-model" in said["default/v"]
     assert "Insufficient alibabacloud.com/gpu-count" in said["default/two"]
     simulation.submit(DeleteObject("Pod", "default", "a", 0))
@@ -192,11 +180,8 @@ def test_frequencies_are_rounded_as_the_authors_round_them(package: Any) -> None
     fragmentation, fgd = package("fragmentation"), package("fgd")
     typical = [fragmentation.TypicalPod(1000, None, weight) for weight in (2373, 5411)]
     # All pods first, then the part that is typical: one division gives 0.30485611510791366.
-    assert (
-        fragmentation.Fragmentation(typical, 8152).share[0]
-        == 2373 / 8152 / (7784 / 8152)
-        == 0.3048561151079137
-    )
+    share = fragmentation.Fragmentation(typical, 8152).share[0]
+    assert share == 2373 / 8152 / (7784 / 8152) == 0.3048561151079137
     assert fragmentation.Fragmentation(typical).share[0] == 2373 / 7784
     args = fgd.FgdArgs((fgd.TypicalPodArgs(weight=5),), 4)
     assert ["args.nPods" in str(problem) for problem in args.problems("args")] == [True]
@@ -218,18 +203,13 @@ def test_ties_are_drawn_by_the_seed_and_random_scatters(package: Any, trace: Any
     run = package("experiment").run
     first, drawn, again = (run(trace, "FGD", 1, ties=ties, limit=120) for ties in ("first", "drawn", "drawn"))
     assert drawn.placements == again.placements != first.placements
-    nodes = {
-        policy: {one[0] for one in run(trace, policy, 1, limit=20).placements}
-        for policy in ("Random", "BestFit")
-    }
-    assert len(nodes["Random"]) > len(nodes["BestFit"])
+    by_chance, packed = (run(trace, policy, 1, limit=20).placements for policy in ("Random", "BestFit"))
+    assert len({one[0] for one in by_chance}) > len({one[0] for one in packed})
 
 
 def test_values_at_a_load_are_means_of_the_arrivals_that_round_to_it(package: Any) -> None:
-    columns = [
-        np.array(column, float)
-        for column in ([0.4, 1.5, 2.5, 4.6], [1, 2, 4, 8], [10, 20, 40, 80], [1, 2, 3, 4])
-    ]
+    values = [0.4, 1.5, 2.5, 4.6], [1, 2, 4, 8], [10, 20, 40, 80], [1, 2, 3, 4]
+    columns = [np.array(column, float) for column in values]
     outcome = package("experiment").Outcome(*columns, [], 1000, 0.0)
     alloc, amount, ratio = outcome.curves()
     assert alloc[:6].tolist() == [1, 2.33, 3, 3, 8, 8]
@@ -248,18 +228,7 @@ def test_runs_are_kept_shown_drawn_and_checked(
     small = package("traces").synthetic_trace(1, n_nodes=40)
     monkeypatch.setattr(main, "synthetic_trace", lambda: small)
     results = tmp_path / "results.jsonl"
-    arguments = [
-        "run",
-        str(results),
-        "--policies",
-        "BestFit",
-        "FGD",
-        "--ties",
-        "first",
-        "drawn",
-        "--seeds",
-        "0",
-    ]
+    arguments = f"run {results} --policies BestFit FGD --ties first drawn --seeds 0".split()
     assert main.main(arguments) == 0
     text = results.read_text()
     assert main.main([*arguments, "--processes", "2"]) == 0
@@ -289,12 +258,8 @@ def test_runs_are_kept_shown_drawn_and_checked(
     said = capsys.readouterr().out
     assert "synthetic-1, equals drawn" in said and "95.00" in said
     drawing = tmp_path / "curves.svg"
-    assert (
-        main.main(
-            ["curves", str(results), str(drawing), "--trace", "synthetic-1", "--expected", str(expected)]
-        )
-        == 0
-    )
+    drawn = f"curves {results} {drawing} --trace synthetic-1 --expected {expected}".split()
+    assert main.main(drawn) == 0
     assert drawing.read_text().count("<polyline") == 2 * (2 * 2 + 1)
     assert main.main(["curves", str(results), str(drawing), "--trace", "other"]) == 2
     results.write_text("{}\n")
