@@ -31,43 +31,14 @@ def test_bytes_of_another_format_are_refused_by_number() -> None:
         CycleTrace.from_bytes(zlib.compress(bytes([9, 0, 0, 0, 0])))
 
 
+TIED = (
+    {"tie": Tie(2, "n1", "selectHost")},
+    "default/p bound to n1: drawn among 2 nodes that tie with 600 points, 2 feasible.",
+)
+
+
 @pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, "default/p bound to n1: highest of 2 feasible nodes, 600 points."),
-        ({"n_feasible": 1}, "default/p bound to n1: the only feasible node of 4."),
-        ({"n_feasible": 1, "n_nodes": 1}, "default/p bound to n1: the only node."),
-        (
-            {"tie": Tie(2, "n1", "selectHost")},
-            "default/p bound to n1: drawn among 2 nodes that tie with 600 points, 2 feasible.",
-        ),
-        ({"outcome": "waiting"}, "default/p waits at Permit on n1: highest of 2 feasible nodes, 600 points."),
-        (
-            {"outcome": "unschedulable", "message": "0/4 nodes are available: 4 Insufficient cpu."},
-            "default/p fits no node: 0/4 nodes are available: 4 Insufficient cpu.",
-        ),
-        (
-            {"outcome": "preempting", "victims": ["default/v"], "nominated_node": "n3"},
-            "default/p fits no node, so it evicts 1 pod from n3 and waits for the room.",
-        ),
-        (
-            {"outcome": "error", "error": "a plugin broke"},
-            "default/p could not be scheduled: a plugin broke.",
-        ),
-        ({"dry_run": True}, "default/p would be bound to n1: highest of 2 feasible nodes, 600 points."),
-        (
-            {"dry_run": True, "outcome": "waiting", "n_feasible": 1},
-            "default/p would wait at Permit on n1: the only feasible node of 4.",
-        ),
-        (
-            {"dry_run": True, "outcome": "unschedulable", "message": "0/4 nodes are available."},
-            "default/p would fit no node: 0/4 nodes are available.",
-        ),
-        (
-            {"dry_run": True, "outcome": "preempting", "victims": ["default/v"], "nominated_node": "n3"},
-            "default/p would fit no node, so it would evict 1 pod from n3 and wait for the room.",
-        ),
-    ],
+    ("changes", "words"), [*table(__file__, "one_sentence_says_how_the_cycle_ended"), TIED]
 )
 def test_one_sentence_says_how_the_cycle_ended(changes: dict[str, Any], words: str) -> None:
     assert CycleTrace(**SUMMARY | changes).sentence == words

@@ -13,26 +13,8 @@ from scheduler_core.objects.labels import (
     label_selector_from,
     parse_field_selector_text,
     parse_label_selector_text,
-    selector_from_labels,
 )
 from tests.tables import table
-
-keys = st.sampled_from(["app", "tier", "num", "example.com/x"])
-values = st.sampled_from(["", "a", "b", "c", "5", "10"])
-label_sets = st.dictionaries(keys, values)
-expressions = st.one_of(
-    st.fixed_dictionaries(
-        {
-            "key": keys,
-            "operator": st.sampled_from(["In", "NotIn"]),
-            "values": st.lists(values, min_size=1, max_size=4),
-        }
-    ),
-    st.fixed_dictionaries({"key": keys, "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
-)
-documents = st.fixed_dictionaries(
-    {"matchLabels": label_sets, "matchExpressions": st.lists(expressions, max_size=4)}
-)
 
 
 def test_a_selector_case_of_unknown_kind_is_not_passed_over() -> None:
@@ -84,21 +66,6 @@ def test_a_broken_text_selector_is_refused_in_upstreams_words(text: str, message
 @pytest.mark.parametrize(("value", "expected"), table(__file__, "greater_than_compares_64_bit_integers"))
 def test_greater_than_compares_64_bit_integers(value: str, expected: bool) -> None:
     assert parse_label_selector_text("n>5").matches({"n": value}) is expected
-
-
-@given(documents, label_sets)
-def test_what_is_printed_parses_to_a_selector_that_matches_alike(
-    document: dict[str, Any], labels: dict[str, str]
-) -> None:
-    selector = label_selector_from(document)
-    parsed = parse_label_selector_text(str(selector))
-    assert parsed.matches(labels) == selector.matches(labels)
-    assert str(parsed) == str(parse_label_selector_text(str(parsed)))
-
-
-@given(label_sets, label_sets)
-def test_a_selector_of_labels_matches_supersets(required: dict[str, str], labels: dict[str, str]) -> None:
-    assert selector_from_labels(required).matches(labels) == (required.items() <= labels.items())
 
 
 @given(st.text(alphabet="ab=!()<>, \tin.not\0", max_size=20))
