@@ -40,6 +40,7 @@ from scheduler_core.objects.defaults import pull_policy
 from scheduler_core.releases import release_from
 from scheduler_core.schema.tables import kinds, table_beside, types
 
+_DEFAULTS: Final[Mapping[str, Mapping[str, Document]]] = table_beside(__package__, "read_defaults.yaml")
 _SYSTEM: Final[Mapping[str, str]] = table_beside(__package__, "protocol.yaml")["system"]
 
 
@@ -409,13 +410,8 @@ Document = Mapping[str, Any]
 
 def with_read_defaults(kind: str, manifest: Document) -> dict[str, Any]:
     """The object with every default; parts that need none are shared, and nothing wrong is looked at."""
-    of_kind = _table()["kinds"].get(kind, {})
+    of_kind = _DEFAULTS["kinds"].get(kind, {})
     return _filled(_types_of_kinds().get(kind, ""), _merged(of_kind, manifest))
-
-
-def _table() -> Mapping[str, Mapping[str, Document]]:
-    found: Mapping[str, Mapping[str, Document]] = table_beside(__package__, "read_defaults.yaml")
-    return found
 
 
 @cache
@@ -435,7 +431,7 @@ def _below(type_name: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 def _has_defaults(type_name: str, above: frozenset[str]) -> bool:
-    if type_name in _table()["types"] or type_name in _COMPUTED:
+    if type_name in _DEFAULTS["types"] or type_name in _COMPUTED:
         return True
     if type_name in above:
         return False
@@ -444,7 +440,7 @@ def _has_defaults(type_name: str, above: frozenset[str]) -> bool:
 
 
 def _filled(type_name: str, value: Document) -> dict[str, Any]:
-    result = _merged(_table()["types"].get(type_name, {}), value)
+    result = _merged(_DEFAULTS["types"].get(type_name, {}), value)
     for name, inner, is_list in _below(type_name):
         part = result.get(name)
         if is_list and isinstance(part, list) and part:

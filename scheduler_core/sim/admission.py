@@ -60,8 +60,9 @@ def system_priority_classes() -> list[dict[str, Any]]:
 def with_default_tolerations(spec: Document) -> dict[str, Any]:
     """A pod spec that stays 300 s on a node that is not ready or unreachable, unless it says otherwise."""
     tolerations = [dict(item) for item in sequence(spec, "tolerations", "spec") if isinstance(item, Mapping)]
-    missing = [key for key in TOLERATED_TAINTS if not any(_speaks_of(item, key) for item in tolerations)]
-    if not missing:
+    said = [item.get("key") for item in tolerations if item.get("effect") in ("NoExecute", "", None)]
+    missing = [key for key in TOLERATED_TAINTS if key not in said]
+    if not missing or "" in said or None in said:
         return dict(spec)
     added = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": DEFAULT_TOLERATION_S}
@@ -70,19 +71,16 @@ def with_default_tolerations(spec: Document) -> dict[str, Any]:
     return {**spec, "tolerations": [*tolerations, *added]}
 
 
-def _speaks_of(toleration: Document, key: str) -> bool:
-    return toleration.get("key") in (key, "", None) and toleration.get("effect") in ("NoExecute", "", None)
-
-
 def with_gated_condition(pod: Document, now_ns: int) -> dict[str, Any]:
     """A pod that is about to be created, with the condition that says that its gates hold it back, if it has any.
 
     Source: pkg/registry/core/pod/strategy.go applySchedulingGatedCondition, v1.34
     """
+    if not sequence(mapping(pod, "spec", ""), "schedulingGates", "spec"):
+        return dict(pod)
     status = mapping(pod, "status", "")
     conditions = sequence(status, "conditions", "status")
-    gated = bool(sequence(mapping(pod, "spec", ""), "schedulingGates", "spec"))
-    if not gated or any(item.get("type") == "PodScheduled" for item in conditions):
+    if any(item.get("type") == "PodScheduled" for item in conditions):
         return dict(pod)
     condition = {**GATED, "lastTransitionTime": format_seconds(now_ns)}
     return {**pod, "status": {**status, "conditions": [*conditions, condition]}}

@@ -40,7 +40,7 @@ def author() -> str:
 @contextmanager
 def written_by(user_agent: str) -> Iterator[None]:
     """What is written within is this program's."""
-    token = _author.set("".join(item for item in user_agent if item.isprintable())[:MOST_CHARACTERS])
+    token = _author.set("".join(filter(str.isprintable, user_agent))[:MOST_CHARACTERS])
     try:
         yield
     finally:
@@ -124,7 +124,8 @@ def note(
     if _is_opening.get() or words is None or not (told or words):
         return
     changed = {name: before[name] for name in PERSONS_COLUMNS if getattr(cluster, name) != before[name]}
-    changed |= {name: before[name] for name in ("mocks",) if name in before}
+    if "mocks" in before:
+        changed["mocks"] = before["mocks"]
     together = _together.get()
     if together is not None and cluster.pk in together.rows:
         change = together.rows[cluster.pk]
@@ -174,11 +175,11 @@ def _trim(cluster: Cluster) -> None:
 
 
 def _in_words(told: Sequence[tuple[str, str]]) -> str:
-    verbs = {verb for verb, _ in told}
-    kinds = {what.partition(" ")[0] for _, what in told}
     verb, what = told[0]
     if len(told) == 1:
         return f"{verb} {what}".strip()
+    verbs = {verb for verb, _ in told}
+    kinds = {what.partition(" ")[0] for _, what in told}
     if len(verbs) == len(kinds) == 1:
         return f"{verb} {len(told):,} {_plural(next(iter(kinds)))}"
     return f"{verb} {what} and {len(told) - 1:,} more"
