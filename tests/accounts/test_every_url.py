@@ -16,10 +16,12 @@ from playground.clusters.lifecycle import create_cluster
 from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import shares
-from tests.accounts.world import SECRET, asked, client_of, contents, make_people, make_world, methods
+from tests.accounts.world import SECRET, asked, client_of, contents, methods
 from tests.clusters.builders import make_node
 from tests.scenarios.documents import small_text
 from tests.tables import table
+
+pytestmark = pytest.mark.any_database
 
 # Parameters that name what belongs to a person or a team: to others it is not there.
 OWNED: Final = frozenset(
@@ -84,19 +86,19 @@ def test_every_route_has_a_rule() -> None:
 
 
 @pytest.fixture
-def people(monkeypatch: pytest.MonkeyPatch) -> dict[str, User]:
+def people(monkeypatch: pytest.MonkeyPatch, world: dict[str, str]) -> dict[str, User]:
     monkeypatch.setattr("playground.web.accounts.views.MAILS_PER_HOUR", 10_000)
     for where in ("playground.web.scenarios", "playground.scenarios.services"):
         monkeypatch.setattr(
             f"{where}.gallery.share_lookalike", lambda: shares.share(document=small_text(seed=7)).scenario
         )
-    return make_people()
+    return {user.username: user for user in User.objects.all()}
 
 
 @pytest.fixture
-def names(people: dict[str, User]) -> dict[str, str]:
+def names(world: dict[str, str]) -> dict[str, str]:
     """The values of the parameters: what ada and her team have."""
-    return make_world(people)
+    return world
 
 
 def told(answer: Any) -> str:

@@ -5,8 +5,10 @@ import pytest
 from playground.accounts.models import User
 from playground.clusters.models import Cluster
 from tests.accounts.test_every_url import METHODS_OF, path_of
-from tests.accounts.world import SECRET, asked, client_of, make_people, make_world
+from tests.accounts.world import SECRET, asked, client_of
 from tests.clusters.builders import make_pod
+
+pytestmark = pytest.mark.any_database
 
 # Beginning a run, or a question about it, is an editor's; these only read, though they are posted.
 READING_POSTS = (
@@ -27,8 +29,8 @@ ROUTES = [route for route in METHODS_OF if "cluster_id" in route and not route.e
 
 
 @pytest.fixture
-def names() -> dict[str, str]:
-    return make_world(make_people()) | {"action": "rename"}
+def names(world: dict[str, str]) -> dict[str, str]:
+    return world | {"action": "rename"}
 
 
 @pytest.mark.slow

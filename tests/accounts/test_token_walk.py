@@ -29,19 +29,11 @@ from playground.kube_api.watch import watch_of
 from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services import comparing, gallery
 from tests.accounts.test_every_url import METHODS_OF, ROUTES, check_unchanged, parameters_of, path_of, told
-from tests.accounts.world import (
-    METHODS,
-    NAMES,
-    SECRET,
-    asked,
-    bearer,
-    client_of,
-    contents,
-    make_people,
-    make_world,
-)
+from tests.accounts.world import METHODS, NAMES, SECRET, asked, bearer, client_of, contents
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.documents import small_text
+
+pytestmark = pytest.mark.any_database
 
 # Of these rows a token of one cluster makes none, whatever it asks of its cluster.
 ELSEWHERE: Final = (
@@ -53,18 +45,18 @@ OPEN: Final = {"api/v1/docs", "api/v1"}
 
 
 @pytest.fixture
-def people(monkeypatch: pytest.MonkeyPatch) -> dict[str, User]:
+def people(monkeypatch: pytest.MonkeyPatch, world: dict[str, str]) -> dict[str, User]:
     # When a token was last used is written once here, before the rows are counted.
     monkeypatch.setattr(tokens, "USED_STEP", datetime.timedelta(days=1))
     # What is made for anybody to see is of a production's size; who may ask for it does not depend on that.
     monkeypatch.setattr(gallery, "asked", lambda *_, **__: small_text())
-    return make_people()
+    return {user.username: user for user in User.objects.all()}
 
 
 @pytest.fixture
-def theirs(people: dict[str, User]) -> dict[str, str]:
+def theirs(world: dict[str, str]) -> dict[str, str]:
     """What ada and her team have besides the cluster that the token is for."""
-    return make_world(people)
+    return world
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Login, personal tokens and teams (team mode)."""
 
+import datetime
 import threading
 from typing import Any
 
@@ -13,7 +14,10 @@ from playground.accounts.models import AccessToken, Tally, User
 from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
+from playground.clusters.objects.apply import apply_documents
+from tests.accounts.world import asked, bearer
 from tests.api.conftest import Api
+from tests.clusters.builders import make_node, make_pod
 
 
 def person(name: str) -> User:
@@ -38,24 +42,6 @@ def test_a_token_is_shown_once_and_kept_as_a_digest(client: Client) -> None:
     assert text not in listed.content.decode()
     assert mine.send("DELETE", f"/tokens/{row.pk}/").status_code == 204
     assert mine.get("/tokens/").status_code == 401
-
-
-def test_a_token_that_expired_or_whose_owner_left_opens_nothing() -> None:
-    ada = person("ada")
-    row, text = tokens.create_token(user=ada, name="new")
-    assert tokens.token_of(text).user == ada
-    assert tokens.token_of(text, now=row.expires) is None
-    ada.is_active = False
-    ada.save()
-    assert tokens.token_of(text) is None
-    assert tokens.token_of("") is None
-
-
-def test_a_user_cannot_delete_anothers_token() -> None:
-    ada, eve = person("ada"), person("eve")
-    row, _ = tokens.create_token(user=ada, name="x")
-    assert as_bearer(eve).send("DELETE", f"/tokens/{row.pk}/").status_code == 404
-    assert AccessToken.objects.filter(pk=row.pk).exists()
 
 
 def test_without_a_login_there_is_401_with_a_way_in(client: Client) -> None:
@@ -199,3 +185,79 @@ def test_clusters_without_an_owner_are_hidden_in_team_mode(wakes: list[Any]) -> 
     ada = as_bearer(person("ada"))
     assert ada.get("/clusters/").json()["items"] == []
     assert ada.get(f"/clusters/{ownerless.public_id}/").status_code == 404
+
+
+# ---- What a token may do, where and until when; over all operations: test_token_walk
+
+
+def cluster_of(owner: User, name: str = "xyzzy") -> Cluster:
+    cluster = create_cluster(name=name, owner=owner)
+    apply_documents(cluster=cluster, objects=[make_node("n1"), make_pod("p1")])
+    return cluster
+
+
+def test_a_token_to_read_is_refused_with_the_reason(ada: User) -> None:
+    cluster = cluster_of(ada)
+    client = bearer(ada, scope="read")
+    for path in ("clusters/", "tokens/", "teams/", "comparisons/", "scenarios/"):
+        refused = asked(client, "POST", f"/api/v1/{path}")
+        assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
+        assert "only read" in refused.json()["detail"]
+    pods = f"/k8s/{cluster.public_id}/api/v1/namespaces/default/pods"
+    refused = client.post(pods, make_pod("p2"), content_type="application/json")
+    assert (refused.status_code, refused.json()["kind"]) == (403, "Status")
+
+
+def test_kubectl_is_told_that_a_token_to_read_may_not_create(ada: User) -> None:
+    cluster = cluster_of(ada)
+    path = f"/k8s/{cluster.public_id}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    for scope, wanted in (("read", False), ("write", True)):
+        wish = {"verb": "create", "resource": "pods", "namespace": "default"}
+        answer = bearer(ada, scope=scope).post(
+            path, {"spec": {"resourceAttributes": wish}}, content_type="application/json"
+        )
+        assert (answer.status_code, answer.json()["status"]["allowed"]) == (201, wanted)
+
+
+def test_a_token_of_one_cluster_works_in_it_and_lists_it_alone(ada: User) -> None:
+    mine, _ = cluster_of(ada, "mine"), cluster_of(ada, "other")
+    client = bearer(ada, scope="write", cluster=mine.public_id)
+    listed = client.get("/api/v1/clusters/").json()["items"]
+    assert [item["name"] for item in listed] == ["mine"]
+    assert client.get("/api/v1/clusters").status_code == 200
+    assert client.get("/api/v1/version").status_code == 200
+    pods = f"/k8s/{mine.public_id}/api/v1/namespaces/default/pods"
+    assert client.post(pods, make_pod("p2"), content_type="application/json").status_code == 201
+    assert client.get(f"/api/v1/clusters/{mine.public_id}/").status_code == 200
+
+
+def test_a_token_opens_no_page(ada: User) -> None:
+    cluster = cluster_of(ada)
+    assert bearer(ada).get(f"/c/{cluster.public_id}/").status_code == 302
+
+
+def test_tokens_expire_unless_that_is_asked_for_and_none_outlives_its_maker(ada: User) -> None:
+    client = bearer(ada, days=10)
+
+    def made(**body: Any) -> Any:
+        return client.post("/api/v1/tokens/", {"name": "x"} | body, content_type="application/json")
+
+    assert made(expiresInDays=5).status_code == 201
+    for body in ({}, {"expiresInDays": None}, {"expiresInDays": 11}):
+        refused = made(**body)
+        assert (refused.status_code, "cannot outlive" in refused.json()["detail"]) == (409, True)
+    assert made(scope="all", expiresInDays=5).status_code == 400
+    assert made(cluster="nothere", expiresInDays=5).status_code == 404
+    forever = bearer(ada, days=None)
+    answer = forever.post("/api/v1/tokens/", {"name": "y"}, content_type="application/json").json()
+    row = AccessToken.objects.get(pk=answer["id"])
+    assert row.expires is not None
+    assert row.expires - row.created < datetime.timedelta(days=90, minutes=1)
+    assert (answer["scope"], answer["cluster"]) == ("write", None)
+    page = Client()
+    page.force_login(ada)
+    shown = page.get("/account/").content.decode()
+    assert "no expiry" in shown
+    assert page.post("/account/", {"name": "z", "scope": "read", "days": ""}).status_code == 201
+    assert AccessToken.objects.get(name="z").expires is None
+    assert page.post("/account/", {"name": "z", "scope": "read", "cluster": "nothere"}).status_code == 400

@@ -22,7 +22,7 @@ from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.services import comparing, proof, shares
 from playground.scenarios.services.verdicts import share_verdict
 from tests.clusters.builders import make_node, make_pod, run
-from tests.manifests import make_object
+from tests.manifests import budget, priority_class
 from tests.scenarios.documents import small_text
 from tests.tables import table
 
@@ -145,14 +145,8 @@ def _cluster(team: Team) -> Cluster:
     marked = {"annotations": {"note": SECRET}}
     pods = [make_pod("p1"), make_pod("big", cpu="90", nodeSelector={SECRET: SECRET})]
     node = make_node("n1")
-    important = make_object("scheduling.k8s.io/v1", "PriorityClass", "important", value=7)
-    keep = make_object(
-        "policy/v1",
-        "PodDisruptionBudget",
-        "keep",
-        namespace="default",
-        spec={"minAvailable": 0, "selector": {"matchLabels": {"app": SECRET}}},
-    )
+    important = priority_class("important", 7)
+    keep = budget("keep", minAvailable=0, selector={"matchLabels": {"app": SECRET}})
     for manifest in (*pods, node, important, keep):
         manifest["metadata"] |= marked
     apply_documents(cluster=cluster, objects=[node, important, keep, *pods])

@@ -91,10 +91,13 @@ class Caller:
             timeout=httpx.Timeout(120),
             httpx_args={"event_hooks": {"request": [self._noted]}},
         )
-        self.tags = {
-            item[method]["operationId"]: item[method]["tags"][0]
-            for item in document()["paths"].values()
-            for method in item
+        operations = [operation for item in document()["paths"].values() for operation in item.values()]
+        self.tags = {operation["operationId"]: operation["tags"][0] for operation in operations}
+        self.bodies = {
+            operation["operationId"]: content["schema"]["$ref"].rpartition("/")[2]
+            for operation in operations
+            for content in operation.get("requestBody", {}).get("content", {}).values()
+            if "$ref" in content["schema"]
         }
 
     def _noted(self, request: httpx.Request) -> None:
@@ -102,13 +105,14 @@ class Caller:
         assert operation is not None, request.url
         self.called.add(operation["operationId"])
 
-    def model(self, name: str, /, **fields: Any) -> Any:
-        return getattr(self.models, name).from_dict(fields)
-
     def close(self) -> None:
         self.client.get_httpx_client().close()
 
-    def __call__(self, operation: str, /, *path: Any, status: int = 0, **how: Any) -> Any:
+    def __call__(
+        self, operation: str, /, *path: Any, body: dict[str, Any] | None = None, status: int = 0, **how: Any
+    ) -> Any:
+        if body is not None:
+            how["body"] = getattr(self.models, self.bodies[operation]).from_dict(body)
         module = importlib.import_module(f"{PACKAGE}.api.{self.tags[operation]}.{operation}")
         answer = module.sync_detailed(*path, client=self.client, **how)
         good = answer.status_code == status if status else answer.status_code < 300
@@ -152,23 +156,23 @@ def test_the_generated_client_does_every_action_of_the_pages(do: Caller, work: C
 
 def scheduled(do: Caller, work: Callable[[], None]) -> str:
     """A cluster that was made, changed and run."""
-    made = do("clusters_create", body=do.model("ClusterCreate", name="typed", seed=1))
+    made = do("clusters_create", body={"name": "typed", "seed": 1})
     c = made.id
     for manifest in (make_node("n1", cpu="2"), make_node("n2", cpu="2"), make_pod("small", cpu="1")):
-        do("clusters_apply", c, body=do.model("Manifest", **manifest))
-    do("pods_create", c, body=do.model("PodObject", **make_pod("large", cpu="99")))
-    do("clusters_add_nodes", c, body=do.model("NodePool", name="more-{n}", count=1))
-    run = do("runs_start", c, body=do.model("RunRequest", until="idle"))
+        do("clusters_apply", c, body=manifest)
+    do("pods_create", c, body=make_pod("large", cpu="99"))
+    do("clusters_add_nodes", c, body={"name": "more-{n}", "count": 1})
+    run = do("runs_start", c, body={"until": "idle"})
     do("runs_cancel", c, run.id)
-    run = do("runs_start", c, body=do.model("RunRequest", until="idle"))
+    run = do("runs_start", c, body={"until": "idle"})
     work()
     assert do("runs_read", c, run.id).state == "done"
     assert do("cycles_read", c, bound_cycle(c)).node
     for _ in range(2):
-        do("clock_write", c, body=do.model("Clock", mode="paused"))
-    do("nodes_patch", c, "n2", body=do.model("MergePatch", spec={"unschedulable": True}))
-    do("permits_decide", c, "default", "small", body=do.model("Permit", decision="allow"), status=409)
-    do("actions_do", c, body=do.model("Action", action="uncordon", nodes=["n2"]))
+        do("clock_write", c, body={"mode": "paused"})
+    do("nodes_patch", c, "n2", body={"spec": {"unschedulable": True}})
+    do("permits_decide", c, "default", "small", body={"decision": "allow"}, status=409)
+    do("actions_do", c, body={"action": "uncordon", "nodes": ["n2"]})
     do("changes_undo", c)
     return str(c)
 
@@ -180,18 +184,18 @@ def bound_cycle(c: str) -> int:
 def asked(do: Caller, work: Callable[[], None], c: str) -> None:
     """Questions and plans."""
     cycle = bound_cycle(c)
-    edits = do("clusters_fix", c, body=do.model("FixRequest", pod="default/large"))
+    edits = do("clusters_fix", c, body={"pod": "default/large"})
     asked = [
         do("pods_why_not", c, "default", "large", node="n1"),
         do("cycles_why_not", c, cycle, node="n2"),
         do("cycles_weights", c, cycle),
-        do("clusters_try", c, body=do.model("Manifest", **make_pod("tried"))),
-        do("clusters_try_rule", c, body=do.model("TriedRule", filter="true")),
+        do("clusters_try", c, body=make_pod("tried")),
+        do("clusters_try_rule", c, body={"filter": "true"}),
         do("clusters_seeds", c, seeds=2),
     ]
     work()
     # What is shared is of the present.
-    plan = do("clusters_plan", c, body=do.model("PlanRequest", ask="drain", nodes=["n1"]))
+    plan = do("clusters_plan", c, body={"ask": "drain", "nodes": ["n1"]})
     work()
     edits = do("questions_read", c, edits.id)
     assert isinstance(edits.answer, do.models.FixAnswer), edits
@@ -199,7 +203,7 @@ def asked(do: Caller, work: Callable[[], None], c: str) -> None:
         assert do("questions_read", c, question.id).state in ("done", "failed")
     plan = do("questions_read", c, plan.id)
     assert isinstance(plan.answer, do.models.PlanAnswer) and plan.answer.verdict
-    do("questions_branch", c, edits.id, body=do.model("Rank", rank=1))
+    do("questions_branch", c, edits.id, body={"rank": 1})
     verdict = do("plan_share", c, plan.id)
     do("verdicts_delete", verdict.id)
     do("questions_cancel", c, do("pods_why_not", c, "default", "large", node="n2").id)
@@ -208,83 +212,65 @@ def asked(do: Caller, work: Callable[[], None], c: str) -> None:
 
 def searched(do: Caller, work: Callable[[], None], c: str) -> None:
     """What is asked for once and looked at later; shares and branches of what was found."""
-    do("clusters_optimum_find", c, body=do.model("OptimumRequest", timeLimitS=5))
+    do("clusters_optimum_find", c, body={"timeLimitS": 5})
     assert do("clusters_optimum_cancel", c).state == "cancelled"
     do("clusters_model_check", c)
     assert do("clusters_model_cancel", c).state == "cancelled"
-    do("clusters_upgrade_preview", c, body=do.model("ClusterRelease", kubernetesRelease="1.34"))
+    do("clusters_upgrade_preview", c, body={"kubernetesRelease": "1.34"})
     assert do("clusters_upgrade_cancel", c).state == "cancelled"
-    do("clusters_optimum_find", c, body=do.model("OptimumRequest", timeLimitS=5))
+    do("clusters_optimum_find", c, body={"timeLimitS": 5})
     do("clusters_model_check", c)
-    do("clusters_upgrade_preview", c, body=do.model("ClusterRelease", kubernetesRelease="1.34"))
+    do("clusters_upgrade_preview", c, body={"kubernetesRelease": "1.34"})
     work()
     assert isinstance(do("clusters_optimum_read", c).result, do.models.OptimumResult)
     assert isinstance(do("clusters_model_read", c).result, do.models.ModelResult)
     assert isinstance(do("clusters_upgrade_read", c).result, do.models.UpgradeResult)
     do("clusters_upgrade_share", c)
     assert do("clusters_upgrade_branch", c).kubernetes_release == "1.34"
-    then = do("clusters_branch", c, body=do.model("BranchAfter", cycle=1, name="then"))
+    then = do("clusters_branch", c, body={"cycle": 1, "name": "then"})
     assert do("clusters_read", then.id).name == "then"
-    made = do("clusters_scenario_share", c, body=do.model("ShareOfCluster", title="Of a client"))
+    made = do("clusters_scenario_share", c, body={"title": "Of a client"})
     assert made.title == "Of a client" and made.created
 
 
 def written(do: Caller, c: str) -> None:
     """Objects and settings."""
     web = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": "default"}}
-    do("clusters_apply", c, body=do.model("Manifest", **web))
-    do("objects_replace", c, "ConfigMap", "default", "web", body=do.model("Manifest", **web, data={"a": "b"}))
-    do(
-        "objects_patch",
-        c,
-        "ConfigMap",
-        "default",
-        "web",
-        body=do.model("MergePatch", metadata={"labels": {"a": "b"}}),
-    )
+    do("clusters_apply", c, body=web)
+    do("objects_replace", c, "ConfigMap", "default", "web", body={**web, "data": {"a": "b"}})
+    do("objects_patch", c, "ConfigMap", "default", "web", body={"metadata": {"labels": {"a": "b"}}})
     do("objects_delete", c, "ConfigMap", "default", "web")
     gold = {"metadata": {"name": "gold"}, "value": 9}
-    do("priorityclasses_create", c, body=do.model("PriorityClassObject", **gold))
-    do("priorityclasses_patch", c, "gold", body=do.model("MergePatch", metadata={"labels": {"a": "b"}}))
+    do("priorityclasses_create", c, body=gold)
+    do("priorityclasses_patch", c, "gold", body={"metadata": {"labels": {"a": "b"}}})
     budget = {"metadata": {"name": "keep", "namespace": "default"}, "spec": {"minAvailable": 1}}
-    do("poddisruptionbudgets_create", c, body=do.model("PodDisruptionBudgetObject", **budget))
-    do(
-        "poddisruptionbudgets_patch",
-        c,
-        "default",
-        "keep",
-        body=do.model("MergePatch", spec={"minAvailable": 0}),
-    )
-    do("rules_write", c, "ssd", body=do.model("WrittenRule", filter="true"))
+    do("poddisruptionbudgets_create", c, body=budget)
+    do("poddisruptionbudgets_patch", c, "default", "keep", body={"spec": {"minAvailable": 0}})
+    do("rules_write", c, "ssd", body={"filter": "true"})
     do("rules_delete", c, "ssd")
-    mock = do("mock_extenders_create", c, body=do.model("MockExtenderRules", rules=[]))
-    do(
-        "mock_extenders_write",
-        c,
-        mock.id,
-        body=do.model("MockExtenderRules", rules=[{"deny": {"nodes": ["n1"]}}]),
-    )
+    mock = do("mock_extenders_create", c, body={"rules": []})
+    do("mock_extenders_write", c, mock.id, body={"rules": [{"deny": {"nodes": ["n1"]}}]})
     do("mock_extenders_delete", c, mock.id)
     config = scheduler_config(extenders=[{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}])
-    do("config_convert", c, body=do.model("Manifest", **config))
-    do("config_write", c, body=do.model("Manifest", **config))
+    do("config_convert", c, body=config)
+    do("config_write", c, body=config)
     do("extender_hosts_allow", c, "127.0.0.1:8888")
     do("extender_hosts_forbid", c, "127.0.0.1:8888")
     do("config_default", c)
-    do("release_write", c, body=do.model("ClusterRelease", kubernetesRelease="1.35"))
-    do("assumed_pods_write", c, body=do.model("AssumedPods", durationToExpireAssumedPodSeconds=30))
-    do("job_duration_write", c, body=do.model("JobLasts", duration="5m"))
+    do("release_write", c, body={"kubernetesRelease": "1.35"})
+    do("assumed_pods_write", c, body={"durationToExpireAssumedPodSeconds": 30})
+    do("job_duration_write", c, body={"duration": "5m"})
 
 
 def ended(do: Caller, c: str) -> None:
     """A cluster's own."""
-    do("clusters_rename", c, body=do.model("ClusterRename", name="renamed"))
-    branch = do("clusters_clone", c, body=do.model("ClusterClone"))
-    do("pods_create", branch.id, body=do.model("PodObject", **make_pod("tried")))
+    do("clusters_rename", c, body={"name": "renamed"})
+    branch = do("clusters_clone", c, body={})
+    do("pods_create", branch.id, body=make_pod("tried"))
     assert do("branches_apply", branch.id).edits == 1
-    live = do("clusters_create", body=do.model("ClusterCreate", name="live", live=True))
-    do("following_begin", live.id, body=do.model("FollowingBegin", source="prod", program="client"))
-    do("following_pause", live.id, body=do.model("FollowingPause", paused=True))
+    live = do("clusters_create", body={"name": "live", "live": True})
+    do("following_begin", live.id, body={"source": "prod", "program": "client"})
+    do("following_pause", live.id, body={"paused": True})
     do("following_stop", live.id)
     do("clusters_reset", c)
     do("clusters_unpark", c)
@@ -293,17 +279,17 @@ def ended(do: Caller, c: str) -> None:
 
 def shared(do: Caller, work: Callable[[], None]) -> None:
     """Shares, what is found of them, comparisons, lessons."""
-    body = do.model("Manifest", **small())
+    body = small()
     s = do("scenarios_share", body=body, visibility="unlisted").id
     do("scenarios_verify", s)
     work()
     assert do("scenarios_read", s).proof.state == "done"
     do("scenarios_whole_cycle", s, 1)
     for kind, verb, about in (
-        ("optimum", "find", do.model("OptimumRequest", timeLimitS=5)),
+        ("optimum", "find", {"timeLimitS": 5}),
         ("model", "check", None),
-        ("luck", "run", do.model("LuckRequest", seeds=2)),
-        ("upgrade", "preview", do.model("ClusterRelease", kubernetesRelease="1.36")),
+        ("luck", "run", {"seeds": 2}),
+        ("upgrade", "preview", {"kubernetesRelease": "1.36"}),
     ):
         how = {} if about is None else {"body": about}
         do(f"scenarios_{kind}_{verb}", s, **how)
@@ -311,12 +297,11 @@ def shared(do: Caller, work: Callable[[], None]) -> None:
         do(f"scenarios_{kind}_{verb}", s, **how)
     compared = do(
         "comparisons_create",
-        body=do.model(
-            "ComparisonRequest",
-            a={"kind": "scenario", "id": s},
-            b={"kind": "scenario", "id": s, "cycle": 1},
-            more=[{"kind": "scenario", "id": s, "cycle": cycle} for cycle in (2, 3, 4, 4)],
-        ),
+        body={
+            "a": {"kind": "scenario", "id": s},
+            "b": {"kind": "scenario", "id": s, "cycle": 1},
+            "more": [{"kind": "scenario", "id": s, "cycle": cycle} for cycle in (2, 3, 4, 4)],
+        },
     )
     work()
     assert do("scenarios_cycle", s, 1).full
@@ -336,8 +321,8 @@ def shared(do: Caller, work: Callable[[], None]) -> None:
     do("comparisons_delete", compared.id)
     do("scenarios_upgrade_share", s)
     do("scenarios_upgrade_branch", s)
-    do("scenarios_branch", s, body=do.model("BranchAfter", cycle=1))
-    fork = do("scenarios_fork", s, body=do.model("Named", name="mine"))
+    do("scenarios_branch", s, body={"cycle": 1})
+    fork = do("scenarios_fork", s, body={"name": "mine"})
     assert do("steps_next", fork.id).next_step == 1
     lesson = do("gallery_open", "ties-spread")
     assert lesson.nodes
@@ -347,9 +332,9 @@ def shared(do: Caller, work: Callable[[], None]) -> None:
 
 def imported(do: Caller, work: Callable[[], None]) -> None:
     """A dump, looked at first."""
-    body = do.model("Manifest", **make_node("n1"))
+    body = make_node("n1")
     draft = do("drafts_create", body=body, kubernetes_release="1.35")
-    assert do("drafts_commit", draft.id, body=do.model("DraftCommit", name="of a dump")).action == "import"
+    assert do("drafts_commit", draft.id, body={"name": "of a dump"}).action == "import"
     work()
     draft = do("drafts_read", draft.id)
     assert isinstance(draft.preview, do.models.DraftPreview) and draft.preview.facts.nodes == 1
@@ -359,16 +344,16 @@ def imported(do: Caller, work: Callable[[], None]) -> None:
 
 def refused_without_a_login(do: Caller) -> None:
     """Of team mode: typed refusals."""
-    do("tokens_create", body=do.model("TokenCreate", name="x"), status=409)
+    do("tokens_create", body={"name": "x"}, status=409)
     do("tokens_delete", 1, status=404)
-    do("teams_create", body=do.model("TeamCreate", name="platform"), status=409)
-    do("teams_invite", "platform", body=do.model("InvitationCreate"), status=404)
-    do("teams_set_member", "platform", "grace", body=do.model("Member", role="editor"), status=404)
+    do("teams_create", body={"name": "platform"}, status=409)
+    do("teams_invite", "platform", body={}, status=404)
+    do("teams_set_member", "platform", "grace", body={"role": "editor"}, status=404)
     do("teams_remove_member", "platform", "grace", status=404)
     do("teams_invitations_withdraw", "platform", 1, status=404)
-    do("people_invite", body=do.model("SiteInvitation"), status=404)
+    do("people_invite", body={}, status=404)
     do("people_invitations_withdraw", 1, status=404)
-    do("people_set_active", 1, body=do.model("Active", active=False), status=404)
+    do("people_set_active", 1, body={"active": False}, status=404)
 
 
 @by_night

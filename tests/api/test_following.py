@@ -20,7 +20,6 @@ from tests.api.test_questions import answer
 from tests.clusters.builders import make_node, make_pod
 from tests.manifests import make_object
 
-pytestmark = pytest.mark.dialect
 AT = "2026-11-20T02:10:{:02d}Z"
 DECISION = {
     "time": AT.format(4), "pod": "default/web", "kind": "bind", "node": "a", "victims": [], "by": "default-scheduler",
@@ -86,6 +85,7 @@ def test_a_batch_that_comes_twice_is_taken_once_and_a_gap_or_an_old_session_is_r
     assert "session 1 is over: session 2 follows now" in told.tell().json()["detail"]
 
 
+@pytest.mark.dialect
 def test_the_same_object_again_is_no_entry_and_what_is_not_named_is_gone(told: Told) -> None:
     told.tell(make_node("a"), make_node("b"), _pod("web"), _pod("api"))
     n_entries = LogEntry.objects.count()
@@ -241,6 +241,7 @@ def test_a_line_that_is_none_is_refused_with_its_place(told: Told, change: dict[
     assert not Node.objects.exists()
 
 
+@pytest.mark.dialect
 def test_what_is_too_old_or_too_much_is_dropped_and_the_rest_is_a_log_still(
     told: Told, visit: Callable[[Cluster], None], settings: Any
 ) -> None:

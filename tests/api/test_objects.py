@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.extenders.mock import create_mock_extender
 from playground.clusters.models import Cluster, LogEntry, MockExtender
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import bind_pod, patch_object
 from tests.api.conftest import Api
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_node, make_pod
 from tests.tables import table
 
 CLASS = table(__file__, "CLASS")
@@ -57,17 +56,6 @@ def test_an_object_is_made_read_changed_and_deleted_as_over_the_kubernetes_api(
     # The same log every surface writes to.
     last = LogEntry.objects.filter(cluster=cluster).latest("seq")
     assert (last.kind, last.object_name) == (LogEntry.Kind.DELETE, manifest["metadata"]["name"])
-
-
-def test_a_budget_of_a_patch_keeps_what_the_patch_does_not_name(api: Api, cluster: Cluster) -> None:
-    api.post(at(cluster, "poddisruptionbudgets"), BUDGET)
-    answer = api.send(
-        "PATCH", at(cluster, "poddisruptionbudgets", "default/web"), KINDS["poddisruptionbudgets"][2]
-    )
-    assert answer.json()["spec"] == {
-        "maxUnavailable": "20%",
-        "selector": {"matchLabels": {"app": "web"}},
-    }
 
 
 @pytest.mark.dialect
@@ -250,11 +238,3 @@ def test_a_cluster_has_twenty_at_most(api: Api, here: str) -> None:
     refused = api.post(here, {"rules": []})
     assert (refused.status_code, refused.json()["reason"]) == (409, "Conflict")
     assert "at most 20" in refused.json()["detail"]
-
-
-def test_another_clusters_mock_extender_is_not_there(api: Api, here: str) -> None:
-    theirs = create_mock_extender(cluster=make_cluster(), rules=[])
-    for method in ("GET", "PUT", "DELETE"):
-        body = {"rules": []} if method == "PUT" else None
-        assert api.send(method, f"{here}{theirs.public_id}/", body).status_code == 404
-    assert MockExtender.objects.count() == 1

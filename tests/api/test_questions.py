@@ -88,9 +88,3 @@ def test_no_web_process_runs_a_cycle(api: Api, cluster: Cluster, monkeypatch: py
     for path in ("fix", "cycles/1/weights", "seeds"):
         assert api.post(f"{base}/{path}").status_code == 202
     assert api.yaml(f"{base}/try", POD).status_code == 202
-
-
-def test_a_question_of_another_cluster_is_not_found(api: Api, cluster: Cluster) -> None:
-    asked = api.post(f"/clusters/{cluster.public_id}/seeds").json()
-    other = make_cluster(name="other")
-    assert api.get(f"/clusters/{other.public_id}/questions/{asked['id']}/").status_code == 404

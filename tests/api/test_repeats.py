@@ -40,12 +40,6 @@ def test_every_refusal_has_one_form(
     problem(api.send(method, path, "{}" if method == "POST" else None, **how), status)
 
 
-def test_a_body_that_is_too_large_is_a_problem(api: Api, settings: Any) -> None:
-    settings.PLAYGROUND_MAX_UPLOAD_BYTES = 100
-    made = api.post("/clusters/", NEW).json()["id"]
-    problem(api.yaml(f"/clusters/{made}/apply", "a" * 200), 413)
-
-
 @pytest.mark.parametrize("where", ["playground.api.views.clusters.clusters_overview",
                                    "playground.middleware.ConnectionsMiddleware.__call__"])  # fmt: skip
 def test_what_breaks_is_a_problem_with_the_name_of_the_request(

@@ -10,16 +10,7 @@ from playground.clusters.drive.advance import AdvanceReport, Visit, advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import (
-    Cluster,
-    LogEntry,
-    Manifest,
-    Node,
-    Pod,
-    PodDisruptionBudget,
-    PriorityClass,
-    Run,
-)
+from playground.clusters.models import Cluster, Manifest, Node, Pod, PodDisruptionBudget, PriorityClass, Run
 from playground.clusters.objects.apply import apply_documents
 from playground.engine.batch import Budget, Engine
 from tests.manifests import make_object
@@ -69,7 +60,7 @@ class Worker:
     def __init__(self, holder: str = "worker-1") -> None:
         self.holder = holder
         self.fail = ""
-        self.during: Callable[[], None] | None = None
+        self.during: Callable[[], Any] | None = None
         self.memory = EngineMemory()
         self.visit = Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=4))
 
@@ -103,19 +94,6 @@ class Worker:
             return
         with mock.patch.object(Engine, "drive", meddled):
             yield
-
-
-def folded(cluster: Cluster) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The objects a reader of the log alone would know."""
-    objects: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for entry in LogEntry.objects.filter(cluster=cluster).exclude(object_kind="").order_by("seq"):
-        key = (entry.object_kind, entry.object_namespace, entry.object_name)
-        if entry.kind == LogEntry.Kind.DELETE and entry.payload["gone"]:
-            objects.pop(key)
-        else:
-            assert (key not in objects) == entry.created or entry.kind == LogEntry.Kind.DELETE
-            objects[key] = entry.payload["manifest"]
-    return objects
 
 
 def stored(cluster: Cluster) -> dict[tuple[str, str, str], dict[str, Any]]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.clusters.builders import make_node, make_pod
+from tests.manifests import make_object
 
 GROUP = "resource.k8s.io/v1"
 
@@ -19,12 +20,8 @@ def template(
 ) -> dict[str, Any]:
     """A ResourceClaimTemplate with one request, as a person writes it: without defaults."""
     exactly = {"deviceClassName": device_class, **request}
-    return {
-        "apiVersion": GROUP,
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}},
-    }
+    spec = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}}
+    return make_object(GROUP, "ResourceClaimTemplate", name, namespace="default", spec=spec)
 
 
 def claim(name: str = "shared", **request: Any) -> dict[str, Any]:

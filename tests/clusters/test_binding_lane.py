@@ -88,16 +88,6 @@ def test_the_time_it_waited_for_its_binding_is_drawn_as_such(cluster: Cluster, c
     assert "<title>waited, 20" in page
 
 
-def test_it_is_bound_when_the_binding_is_heard_of(cluster: Cluster) -> None:
-    bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
-    run(cluster)
-    row = Pod.objects.get(name="p1")
-    assert (row.lane, row.reserved_node, row.node_name) == ("", "", "n1")
-    [node] = node_uses(Cluster.objects.get(pk=cluster.pk))
-    assert (node.used_cpu_milli, node.n_pods) == (3000, 1)
-    assert queue_view(cluster)["binding"] == []
-
-
 def outcome(cluster: Cluster) -> str:
     return str(Cycle.objects.get(cluster=cluster, pod_name="p1").outcome)
 
@@ -133,6 +123,10 @@ def test_its_outcome_is_binding_until_the_binding_is_heard_of(cluster: Cluster, 
     run(cluster)
     told = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle.number}/").json()
     assert (told["outcome"], told["awaited"]["node"], told["digest"]) == ("bound", "n1", cycle.digest)
+    row = Pod.objects.get(name="p1")
+    assert (row.lane, row.reserved_node, row.node_name) == ("", "", "n1")
+    [node] = node_uses(Cluster.objects.get(pk=cluster.pk))
+    assert (node.used_cpu_milli, node.n_pods) == (3000, 1)
     assert "waits for its Binding" not in client.get(path).content.decode()
     check_share_and_replay(cluster)
 

@@ -20,17 +20,7 @@ from playground.clusters.history.redecide import recompute_trace
 from playground.clusters.history.undo import undo
 from playground.clusters.kinds import named
 from playground.clusters.lifecycle import reset_cluster
-from playground.clusters.models import (
-    Change,
-    Checkpoint,
-    Cluster,
-    Cycle,
-    Event,
-    ExtenderCall,
-    LogEntry,
-    Pod,
-    Run,
-)
+from playground.clusters.models import Change, Checkpoint, Cluster, Cycle, ExtenderCall, LogEntry, Pod, Run
 from playground.clusters.objects.write import bind_pod, delete_object
 from playground.engine.batch import checkpoint_document
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, work
@@ -53,18 +43,8 @@ def own_site(settings: Any, live_server: Any) -> str:
 
 
 def configuration(url: str, *verbs: str, **more: Any) -> dict[str, Any]:
-    return scheduler_config(
-        extenders=[
-            {
-                "urlPrefix": url,
-                "nodeCacheCapable": True,
-                "weight": 1,
-                "httpTimeout": "2s",
-                **{f"{verb}Verb": verb for verb in verbs},
-                **more,
-            }
-        ]
-    )
+    usual = {"urlPrefix": url, "nodeCacheCapable": True, "weight": 1, "httpTimeout": "2s"}
+    return scheduler_config(extenders=[usual | {f"{verb}Verb": verb for verb in verbs} | more])
 
 
 def state_of(cluster: Cluster) -> Any:
@@ -132,18 +112,6 @@ def test_a_mock_extender_of_another_cluster_is_no_way_in(own_site: str) -> None:
     set_config(cluster=mine, config=configuration(mock_extender_url(mock), "filter"))
     run(mine)
     assert "inside this server's network" in Cycle.objects.get(number=1).message
-
-
-def test_a_mock_extender_binds_and_the_pod_is_assumed_until_then(own_site: str) -> None:
-    cluster = three_nodes(make_pod("a"), make_pod("b"))
-    mock = create_mock_extender(cluster=cluster, rules=[])
-    set_config(cluster=cluster, config=configuration(mock_extender_url(mock), "bind"))
-    run(cluster)
-    assert set(Pod.objects.values_list("phase", flat=True)) == {"Running"}
-    assert Event.objects.filter(reason="Scheduled").count() == 2
-    assert (
-        list(ExtenderCall.objects.values_list("verb", "state", "status")) == [("bind", "answered", 200)] * 2
-    )
 
 
 def test_slowness_of_a_mock_extender_is_virtual_time_and_a_timeout_when_too_long(own_site: str) -> None:

@@ -37,12 +37,7 @@ def test_old_traces_are_dropped_and_made_again_and_the_log_is_never_touched(
     later = timezone.now() + timedelta(days=15)
     assert tidy(now=later) == {"traces": 4, "logEntries": 0, "liveEntries": 0, "extenderBodies": 1, "runs": 1}
     assert tidy(now=later)["traces"] == 0
-    assert list(Cycle.objects.filter(trace=None).order_by("number").values_list("number", flat=True)) == [
-        1,
-        2,
-        3,
-        4,
-    ]
+    assert set(Cycle.objects.filter(trace=None).values_list("number", flat=True)) == {1, 2, 3, 4}
     assert (LogEntry.objects.count(), Run.objects.count(), ExtenderCall.objects.count()) == (entries, 0, 1)
 
     assert recompute_trace(cluster_id=cluster.pk, number=2)

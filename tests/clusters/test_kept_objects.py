@@ -3,6 +3,7 @@
 import json
 import re
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,9 @@ from playground.clusters.objects.write import replace_object
 from playground.scenarios.selectors import origin_state
 from playground.scenarios.services.forking import do_next_step, fork, make_text
 from playground.scenarios.services.shares import share
-from tests.clusters.builders import make_cluster
+from scheduler_core.scenario import load_scenario, run_scenario
+from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.tables import table
 from tests.web.factories import copied
 
 pytestmark = pytest.mark.any_database
@@ -147,6 +150,24 @@ def test_what_shapes_no_placement_stays_at_home_when_names_are_taken_out(full: C
     assert "walked" not in made.text and "a-holder" not in made.text
     assert "fresh" not in made.text
     assert any("ConfigMap" in note and "Lease" in note for note in made.notes)
+
+
+def test_whatever_custom_resources_hold_they_come_through_a_share_and_out_of_it_again(db: None) -> None:
+    cluster = make_cluster(make_node("n1"), make_node("n2"), make_pod("p1"), name="travels")
+    apply_documents(cluster=cluster, objects=table(__file__, "WORLD"))
+    text = make_text(cluster=cluster).text
+    opened = fork(scenario=share(document=text).scenario)
+
+    def custom(of: Cluster) -> dict[tuple[str, str, str], Any]:
+        return {key: said for key, said in objects(of).items() if key[0].endswith("travel.example")}
+
+    assert custom(opened) == custom(cluster) and len(custom(cluster)) == 4
+    again = make_text(cluster=opened, title="travels").text
+    # The bytes of what shapes no placement, and the decisions about all else.
+    assert again[again.index("\nkept:") :] == text[text.index("\nkept:") :]
+    one, other = (run_scenario(replace(load_scenario(each), steps=())) for each in (text, again))
+    assert [trace.pod for trace in one.cycles] == ["default/p1"]
+    assert one.digest == other.digest
 
 
 def _finish(cluster: Cluster, memory: EngineMemory) -> None:

@@ -6,17 +6,17 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from playground.clusters import kinds
 from playground.clusters.drive.config import set_config
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import decide_permit
 from playground.clusters.history.story import pod_story
+from playground.clusters.kinds import named
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.write import patch_object
 from tests.clusters.builders import make_node, make_pod, run
-from tests.manifests import scheduler_config
+from tests.manifests import deployment, scheduler_config
 
 pytestmark = pytest.mark.django_db
 
@@ -28,9 +28,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def edit(cluster: Cluster, name: str, patch: dict[str, Any]) -> None:
-    kind = kinds.by_kind("Pod")
-    assert kind is not None
-    patch_object(cluster=cluster, kind=kind, namespace="default", name=name, patch=patch)
+    patch_object(cluster=cluster, kind=named("Pod"), namespace="default", name=name, patch=patch)
 
 
 def told(cluster: Cluster, name: str) -> list[str]:
@@ -67,16 +65,12 @@ def test_page_and_rest_tell_the_same_steps_queue_moves_included(cluster: Cluster
     run(cluster)
     rest = client.get(f"/api/v1/clusters/{cluster.public_id}/pods/default/big/story").json()["story"]
     assert [step["title"] for step in rest] == told(cluster, "big")
-    assert {step["what"] for step in rest} >= {"written", "move", "cycle"}
     assert [step["what"] for step in rest][:3] == ["written", "move", "cycle"]
     page = client.get(reverse("web:pod", args=[cluster.public_id, "default", "big"])).content.decode()
     story = page.partition('<ol class="story">')[2].partition("</ol>")[0]
-    places = []
     place = 0
     for step in rest:
         place = story.index(step["title"], place)
-        places.append(place)
-    assert places == sorted(places)
 
 
 def test_what_a_queueing_hint_skips_is_told_once_for_each_event_and_plugin(
@@ -116,19 +110,7 @@ def test_an_attempt_that_waited_at_permit_stands_where_it_began(cluster: Cluster
 
 def test_a_workload_of_the_same_name_is_no_pod(cluster: Cluster, client: Client) -> None:
     """Its events are not the pod's."""
-    container = {"name": "c", "image": "x"}
-    labels = {"app": "web"}
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }
-    apply_documents(cluster=cluster, objects=[make_node("n1"), deployment])
+    apply_documents(cluster=cluster, objects=[make_node("n1"), deployment("web", 1)])
     run(cluster)
     story = client.get(f"/api/v1/clusters/{cluster.public_id}/pods/default/web/story")
     assert story.status_code == 404

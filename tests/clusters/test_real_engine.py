@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from playground.clusters import demo
+from playground.clusters.board.nodes import node_uses
+from playground.clusters.board.overview import with_counts
 from playground.clusters.drive.advance import Visit, advance
 from playground.clusters.drive.config import set_config
 from playground.clusters.drive.memory import EngineMemory
@@ -15,13 +17,13 @@ from playground.clusters.history.queue import queue_view
 from playground.clusters.history.redecide import recompute_trace
 from playground.clusters.kinds import named
 from playground.clusters.lifecycle import create_cluster
-from playground.clusters.models import Checkpoint, Cycle, Event, LogEntry, Pod
+from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod, PodDisruptionBudget
 from playground.clusters.objects.apply import apply_documents
-from playground.clusters.objects.write import delete_object, evict_pod
+from playground.clusters.objects.write import delete_object
 from playground.engine.batch import Budget
 from scheduler_core.schedule_one import Algorithm
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
-from tests.manifests import deployment, priority_class, scheduler_config
+from tests.manifests import scheduler_config
 from tests.tables import table
 
 pytestmark = pytest.mark.django_db
@@ -79,36 +81,6 @@ def test_killing_every_worker_after_each_batch_changes_nothing() -> None:
     assert story(None, checkpoints=False) == never_killed
 
 
-def test_a_preemption_evicts_and_the_preemptor_lands() -> None:
-    cluster = make_cluster(
-        priority_class("high", 1000),
-        make_node("n1", "2"),
-        make_pod("low", "2"),
-    )
-    run(cluster)
-    apply_documents(cluster=cluster, objects=[make_pod("high", "2", priorityClassName="high")])
-    run(cluster)
-    assert list(Pod.objects.values_list("name", "node_name")) == [("high", "n1")]
-    assert list(Cycle.objects.order_by("number").values_list("outcome", flat=True)) == [
-        "bound",
-        "preempting",
-        "bound",
-    ]
-
-
-def test_a_deployment_becomes_pods_and_its_evicted_pod_comes_back_under_a_new_name() -> None:
-    cluster = make_cluster(make_node(), deployment("web", 3))
-    run(cluster)
-    first = set(Pod.objects.values_list("name", flat=True))
-    assert (len(first), Pod.objects.exclude(node_name="").count()) == (3, 3)
-    assert set(Pod.objects.values_list("owner_kind", flat=True)) == {"ReplicaSet"}
-    victim = min(first)
-    evict_pod(cluster=cluster, namespace="default", name=victim)
-    run(cluster)
-    second = set(Pod.objects.values_list("name", flat=True))
-    assert (len(second), victim in second) == (3, False)
-
-
 def test_another_configuration_holds_from_its_entry_on_and_survives_a_worker() -> None:
     cluster = make_cluster(make_node("n1", "4"), make_node("n2", "4"), make_pod("a", "1", nodeName="n1"))
     config = scheduler_config(
@@ -120,17 +92,6 @@ def test_another_configuration_holds_from_its_entry_on_and_survives_a_worker() -
     Checkpoint.objects.all().delete()
     run(cluster)
     assert Pod.objects.get(name="b").node_name == "n1"
-
-
-def test_deleting_a_running_pod_takes_its_grace_period() -> None:
-    cluster = make_cluster(make_node(), make_pod("a"))
-    run(cluster)
-    kind = named("Pod")
-    delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
-    run(cluster, "29s")
-    assert Pod.objects.get().terminating
-    run(cluster, "1s")
-    assert not Pod.objects.exists()
 
 
 def test_two_workers_by_turns_bring_their_remembered_engines_up_to_date(
@@ -189,3 +150,40 @@ def test_what_lies_before_an_old_cycle_is_lived_through_as_recorded(monkeypatch)
     assert recompute_trace(cluster_id=cluster.pk, number=12)
     assert bytes(Cycle.objects.get(number=12).trace or b"") == kept
     assert decided == [last.pod_name]
+
+
+# ---- The demo cluster
+
+
+def test_the_demo_is_made_once_and_has_something_of_everything() -> None:
+    cluster = demo.ensure_demo()
+    assert demo.ensure_demo() == cluster
+    assert Cluster.objects.count() == 1
+    figures: Any = with_counts(cluster)
+    assert (figures.n_nodes, figures.n_pods, figures.n_pending) == (12, 50, 9)
+    uses = node_uses(cluster)
+    assert [use.name for use in uses if not use.ready] == ["node-c2"]
+    assert [use.name for use in uses if use.unschedulable] == ["node-c3"]
+    assert all(use.used_cpu_milli <= use.cpu_milli for use in uses)
+
+
+def test_a_newcomers_first_steps_show_a_choice_a_preemption_and_a_tie() -> None:
+    cluster = demo.ensure_demo()
+    memory = EngineMemory()
+    run(cluster, "cycle", memory=memory)
+    status = PodDisruptionBudget.objects.get(cluster=cluster).manifest["status"]
+    assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (6, 5, 1)
+    for until in ("cycle", "idle"):
+        run(cluster, until, memory=memory)
+    told = {cycle.number: cycle for cycle in Cycle.objects.filter(cluster=cluster)}
+    assert (told[1].pod_name, told[1].outcome, told[1].n_feasible) == ("gateway-0", "bound", 7)
+    assert (told[2].pod_name, told[2].outcome) == ("checkout-api-0", "preempting")
+    preemption: Any = cycle_explanation(cluster, 2)[1]
+    criteria = preemption["preemption"]["criteria"]
+    # Seven candidates, and the last question but one settles it: everything on the page has something to show.
+    assert [step["left"] for step in criteria] == [7, 3, 2, 2, 1]
+    assert criteria[-1]["name"] == "latestEarliestStart"
+    later = [cycle for cycle in told.values() if cycle.pod_name == "checkout-api-0" and cycle.number > 2]
+    assert [(cycle.outcome, cycle.node) for cycle in later] == [("bound", "node-b3")]
+    assert any("drawn among" in cycle.sentence for cycle in told.values())
+    assert any(cycle.outcome == "unschedulable" for cycle in told.values())

@@ -5,21 +5,20 @@ from typing import Any
 
 import pytest
 
-from playground.clusters.access import get_cluster
 from playground.clusters.board.nodes import node_uses, pods_on
 from playground.clusters.board.overview import clusters_overview, figures_of
 from playground.clusters.board.pods import PodSearch, pod_page
 from playground.clusters.drive.runs import request_run
 from playground.clusters.errors import NotFound
-from playground.clusters.history.cycles import CycleSearch, cycle_explanation, cycles, neighbours
+from playground.clusters.history.cycles import cycles, neighbours
 from playground.clusters.history.queue import lanes_of, queue_view
 from playground.clusters.history.story import pod_story
 from playground.clusters.kinds import by_kind, named
-from playground.clusters.lifecycle import create_cluster, delete_cluster, rename_cluster, reset_cluster
+from playground.clusters.lifecycle import delete_cluster, rename_cluster, reset_cluster
 from playground.clusters.models import Cluster, Cycle, Event, LogEntry, Pod
 from playground.clusters.objects.apply import apply_documents
 from playground.clusters.objects.queries import current_run, log_after
-from playground.clusters.objects.write import bind_pod, create_object, delete_object
+from playground.clusters.objects.write import delete_object
 from playground.clusters.pulse import stamps_of
 from tests.clusters.builders import Worker, make_cluster, make_node, make_pod
 from tests.tables import table
@@ -41,7 +40,6 @@ def grown(n_nodes: int) -> Cluster:
 
 
 @pytest.mark.parametrize("n_nodes", [2, 40])
-@pytest.mark.dialect
 def test_the_number_of_queries_does_not_grow(n_nodes: int, django_assert_num_queries: Any) -> None:
     cluster = grown(n_nodes)
     reads: dict[str, Callable[[], Any]] = {
@@ -79,7 +77,6 @@ def test_nodes_pods_lanes_and_the_newest_run_are_read() -> None:
 
 
 @pytest.mark.dialect
-@pytest.mark.dialect
 def test_alike_pods_of_an_owner_are_a_row_and_a_page_beyond_the_last_is_the_last() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
     owned = [make_pod(f"web-{number}") for number in range(3)]
@@ -98,17 +95,6 @@ def test_alike_pods_of_an_owner_are_a_row_and_a_page_beyond_the_last_is_the_last
     assert len(pod_page(cluster, PodSearch(q="web"), limit=9).rows) == 4
     none = pod_page(cluster, PodSearch(q="nothing"), page=5)
     assert (none.rows, none.page, none.n_pages, none.n_found) == ([], 1, 1, 0)
-
-
-def test_cycles_are_paged_and_filtered() -> None:
-    cluster = grown(2)
-    numbers = lambda *of, **how: [cycle.number for cycle in cycles(cluster, *of, **how)]  # noqa: E731
-    assert numbers(limit=3) == [7, 6, 5]
-    assert numbers(before=5, after=1, limit=10) == [4, 3, 2]
-    assert numbers(CycleSearch(outcome="unschedulable")) == [7, 6, 5]
-    assert numbers(CycleSearch("default/p001")) == [2]
-    with pytest.raises(NotFound):
-        cycle_explanation(cluster, 99)
 
 
 @pytest.mark.dialect
@@ -145,31 +131,6 @@ def test_the_version_changes_with_every_visible_change_and_only_then() -> None:
     assert len(set(seen)) == len(seen)
     delete_cluster(cluster=cluster)
     assert not stamps_of([cluster.pk])
-
-
-def test_another_users_cluster_looks_like_none() -> None:
-    from django.contrib.auth import get_user_model
-
-    user = get_user_model().objects.create_user("ann", password="x")
-    mine = create_cluster(name="mine", owner=user)
-    local = make_cluster()
-    assert clusters_overview(user) == [mine]
-    assert get_cluster(mine.public_id, user) == mine
-    with pytest.raises(NotFound):
-        get_cluster(mine.public_id, None)
-    with pytest.raises(NotFound):
-        get_cluster(local.public_id, user)
-
-
-@pytest.mark.dialect
-def test_a_watch_reads_the_log_after_a_resource_version() -> None:
-    cluster = make_cluster(make_node())
-    start = cluster.last_seq
-    create_object(cluster=cluster, manifest=make_pod("a"))
-    bind_pod(cluster=cluster, namespace="default", name="a", node="n1")
-    entries = log_after(cluster, start, kind=by_kind("Pod"), namespace="default")
-    assert [(entry.kind, entry.created) for entry in entries] == [("write", True), ("write", False)]
-    assert log_after(cluster, cluster.last_seq) == []
 
 
 @pytest.mark.dialect

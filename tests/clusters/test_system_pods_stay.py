@@ -15,9 +15,10 @@ from playground.clusters.models import Cluster, Event, Pod
 from playground.clusters.objects.apply import apply_documents
 from scheduler_core.objects.prices import read_prices
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
+from tests.clusters.test_extenders import configuration
 from tests.clusters.test_questions import answered, sent
 from tests.engine.extender_server import serving
-from tests.manifests import priority_class, scheduler_config
+from tests.manifests import priority_class
 
 __all__ = ["sent"]
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -111,13 +112,7 @@ def test_no_answer_of_an_extender_moves_the_system_pod(
 
 
 def use_extender(cluster: Cluster, url: str) -> None:
-    verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 1}
-    set_config(
-        cluster=cluster,
-        config=scheduler_config(
-            extenders=[{"urlPrefix": url, "nodeCacheCapable": True, "httpTimeout": "2s", **verbs}]
-        ),
-    )
+    set_config(cluster=cluster, config=configuration(url, "filter", "prioritize", "preempt"))
 
 
 def evict_by_extender(cluster: Cluster) -> None:

@@ -53,7 +53,6 @@ def test_where_nothing_is_to_be_done_a_worker_pauses() -> None:
     assert (report.state, report.pause_s) == ("idle", turns.LOOK_EVERY_S)
 
 
-@pytest.mark.dialect
 def test_two_workers_end_all_runs_without_a_message() -> None:
     clusters = clusters_with_runs(3)
     workers = [EngineMemory(), EngineMemory()]

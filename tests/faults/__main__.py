@@ -40,16 +40,6 @@ def main() -> int:
         help="`manage.py play` on SQLite and the embedded broker; or a team's site on PostgreSQL and Redis, "
         "throw-away ones",
     )
-    parser.add_argument("--port", type=int, default=0, help="of the site; a free one if it is not said")
-    parser.add_argument(
-        "--pace", type=float, default=0.12, help="seconds between two requests of one person, at most"
-    )
-    parser.add_argument(
-        "--patience", type=float, default=90.0, help="seconds after the last fault in which all must be quiet"
-    )
-    parser.add_argument(
-        "--programs", type=float, default=0.5, help="share of clusters with autoscalers and a descheduler"
-    )
     parser.add_argument("--mutants", action="store_true", help="find every mutant (tests/faults/mutants.py)")
     parser.add_argument("--only", default="", help="comma-separated names of mutants")
     parser.add_argument("--mutant", default="", help="live with this mutant until it is found")
@@ -103,7 +93,7 @@ def _live(options: argparse.Namespace, folder: Path, ends: contextlib.ExitStack)
     from tests.faults.rounds import Harness
     from tests.faults.site import Site
 
-    site = Site(tree, dict(os.environ), folder, options.port or servers.free_port(), token)
+    site = Site(tree, dict(os.environ), folder, servers.free_port(), token)
     if options.log:
         ends.callback(lambda: shutil.copy(site.log, options.log))
     if options.keep:
@@ -121,7 +111,7 @@ def _live(options: argparse.Namespace, folder: Path, ends: contextlib.ExitStack)
         if options.quiet
         else (lambda line: print(f"{time.strftime('%H:%M:%S')} {line}", flush=True))
     )
-    harness = Harness(options.seed, site, means, say, options.pace, options.patience, options.programs)
+    harness = Harness(options.seed, site, means, say)
     report = harness.run(options.rounds, options.first, until_found=bool(options.mutant))
     words = {"on": where, "mutant": options.mutant or None, **vars(report)}
     print(json.dumps(words, indent=None if options.quiet else 2), flush=True)
@@ -208,7 +198,7 @@ def _migrated(data: Path) -> Path:
 def _find(name: str, options: argparse.Namespace, data: Path | None) -> dict[str, Any]:
     """Live with a mutant in a process of its own; where it was found, and by what."""
     command = [sys.executable, "-m", "tests.faults", "--quiet", "--mutant", name, "--on", options.on]
-    for option in ("rounds", "seed", "first", "pace", "patience"):
+    for option in ("rounds", "seed", "first"):
         command += [f"--{option}", str(getattr(options, option))]
     command += ["--data", str(data)] if data else []
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -5,7 +5,6 @@ from collections import Counter
 from typing import Any
 
 from playground.engine.compressed import decompress
-from tests.clusters.builders import folded, same_objects, stored
 from tests.faults.people import CHANGE, REQUEST, Acknowledged
 
 COMPARED = (
@@ -34,7 +33,6 @@ def violations(cluster: Any, said: list[Acknowledged]) -> tuple[list[str], dict[
         if cluster.next_deadline_ns != again.next_deadline_ns:
             found.append(f"its next deadline is {cluster.next_deadline_ns} and not {again.next_deadline_ns}")
     found += validate(cluster)
-    found += _rows(cluster)
     found += _bound_twice(cluster)
     found += _gaps(cluster)
     resets = sum(one.resets for one in said)
@@ -92,13 +90,6 @@ def _counted(cluster: Any, again: Any) -> list[str]:
 
 def _pods(queue: dict[str, Any]) -> dict[str, list[str]]:
     return {lane: [item["pod"] for item in items] for lane, items in queue.items() if items}
-
-
-def _rows(cluster: Any) -> list[str]:
-    try:
-        return [] if same_objects(folded(cluster), stored(cluster)) else ["the log's fold is not the rows"]
-    except (AssertionError, KeyError) as error:
-        return [f"the log does not fold: {type(error).__name__} {error}"]
 
 
 def _bound_twice(cluster: Any) -> list[str]:

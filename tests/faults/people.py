@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.clusters.builders import make_node, make_pod
 from tests.faults.site import Site
-from tests.manifests import make_object, priority_class, scheduler_config
+from tests.manifests import deployment, make_object, priority_class, scheduler_config
 
 REQUEST = "faults/request"
 CHANGE = "faults/change"
@@ -189,8 +189,11 @@ class Person:
     def deploy(self) -> None:
         if self.dice.random() < 0.4:
             load = "0s cpu=900m" if self.programs else ""
-            objects = [deployment("web", self.dice.randint(1, 4), load=load)]
-            self._ask("POST", self._path("apply"), _list([*objects, *([scaler("web")] if load else [])]))
+            objects = [deployment("web", self.dice.randint(1, 4), cpu="300m")]
+            if load:
+                objects[0]["metadata"]["annotations"] = {"playground.dev/load": load}
+                objects.append(scaler("web"))
+            self._ask("POST", self._path("apply"), _list(objects))
 
     def node(self) -> None:
         if self.dice.random() < 0.3:
@@ -333,16 +336,6 @@ def configuration(permit: bool, extender: str | None) -> dict[str, Any]:
 
 def _list(items: list[dict[str, Any]]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "List", "items": items}
-
-
-def deployment(name: str, replicas: int, *, cpu: str = "300m", load: str = "") -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
-    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
-    made = make_object("apps/v1", "Deployment", name, namespace="default", spec=spec)
-    if load:
-        made["metadata"]["annotations"] = {"playground.dev/load": load}
-    return made
 
 
 def scaler(name: str) -> dict[str, Any]:

@@ -25,6 +25,12 @@ SCENES = (
 HARMED = ("died each time", "OperationalError", "InterfaceError", "DatabaseError")
 """Why a cluster may be parked here: its workers were killed or cut off three times in a row."""
 SCENES_A_ROUND = 2
+PACE_S = 0.12
+"""Between two requests of one person, at most."""
+PATIENCE_S = 90.0
+"""So long after the last fault all must be quiet."""
+WITH_PROGRAMS = 0.5
+"""Share of clusters with an autoscaler of nodes, one of pods, and a descheduler."""
 KINDS_A_ROUND = 3
 
 
@@ -45,31 +51,11 @@ class Report:
 
 
 class Harness:
-    """Runs rounds on one site.
+    """Runs rounds on one site."""
 
-    Parameters
-    ----------
-    pace
-        Seconds between two requests of one person, at most.
-    patience_s
-        So long after the last fault all must be quiet.
-    programs
-        Share of clusters with an autoscaler of nodes, one of pods, and a descheduler.
-    """
-
-    def __init__(
-        self,
-        seed: int,
-        site: Site,
-        means: Means,
-        say: Callable[[str], None],
-        pace_s: float,
-        patience_s: float,
-        programs: float = 0.5,
-    ) -> None:
+    def __init__(self, seed: int, site: Site, means: Means, say: Callable[[str], None]) -> None:
         self.report = Report(seed)
-        self.site, self.means, self.say, self.pace_s = site, means, say, pace_s
-        self.patience_s, self.programs = patience_s, programs
+        self.site, self.means, self.say = site, means, say
 
     def run(self, rounds: int, first: int = 0, *, until_found: bool = False) -> Report:
         began_s = time.monotonic()
@@ -110,7 +96,7 @@ class _Round:
     def _person(self, key: str, *, realtime: bool, permit: bool, extender: bool) -> Person:
         dice = random.Random(f"{self.seed} {key}")
         url = self.extender.url(key) if extender else None
-        programs = dice.random() < self.harness.programs
+        programs = dice.random() < WITH_PROGRAMS
         return Person(self.site, key, dice, realtime=realtime, permit=permit, extender=url, programs=programs)
 
     def live(self) -> None:
@@ -154,7 +140,7 @@ class _Round:
         )
         chaos.begin()
         for person in self.people:
-            self._thread(lambda person=person: person.live(self.dice.randint(6, 10), self.harness.pace_s))
+            self._thread(lambda person=person: person.live(self.dice.randint(6, 10), PACE_S))
         self._thread(self._play)
         pks = [cluster.pk for cluster in self.clusters]
         while any(thread.is_alive() for thread in self.threads):
@@ -219,13 +205,13 @@ class _Round:
     # ---- the verdict
 
     def _judge(self) -> None:
-        until_s = time.monotonic() + self.harness.patience_s
+        until_s = time.monotonic() + PATIENCE_S
         while words := self._unrest():
             self._unharmed(self._look_at_leases)
             if time.monotonic() > until_s:
                 self.site.say_where_they_stand()
                 for word in words:
-                    self._violated(f"after {self.harness.patience_s:g} s in peace {word}")
+                    self._violated(f"after {PATIENCE_S:g} s in peace {word}")
                 return
             time.sleep(0.1)
         self._quiet_s = time.monotonic()

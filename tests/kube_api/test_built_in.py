@@ -131,10 +131,9 @@ def test_what_runs_has_addresses_that_stay(client: Client, db: None, wakes: list
     shared = make_pod("shared", nodeName="n1", hostNetwork=True) | running
     told = make_pod("told", nodeName="n1") | {"status": {"phase": "Running", "podIP": "192.0.2.7"}}
     known = make_pod("known", nodeName="n2") | running
-    written = {
-        "addresses": [{"type": "Hostname", "address": "n2"}, {"type": "InternalIP", "address": "192.0.2.2"}]
-    }
-    dumped = make_node("n2") | {"status": make_node("n2").get("status", {}) | written}
+    addresses = [{"type": "Hostname", "address": "n2"}, {"type": "InternalIP", "address": "192.0.2.2"}]
+    dumped = make_node("n2")
+    dumped["status"]["addresses"] = addresses
     cluster = make_cluster(make_node("n1"), dumped, own, shared, told, known, make_pod("waits"))
     kube = Kube(client, f"/k8s/{cluster.public_id}")
     pods = {item["metadata"]["name"]: item["status"] for item in kube.get(PODS).json()["items"]}

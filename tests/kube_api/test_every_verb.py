@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
+from playground.clusters.drive.config import set_clock
 from playground.clusters.models import Cluster, LogEntry, Pod
 from playground.clusters.objects.write import replace_object
+from tests.changes import one_in
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import eventually
 from tests.kube_api.kubectls import Kubectl, extremes, programs
 from tests.kube_api.test_kubectl import EVERY_KIND
+from tests.manifests import deployment, make_object
 from tests.tables import table
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
@@ -24,12 +27,12 @@ SCALED = ("deployment.apps", "replicaset.apps", "replicationcontroller", "statef
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("one_in", [9, pytest.param(1, marks=pytest.mark.nightly("playground/kube_api/"))])
+@pytest.mark.parametrize("step", [18, pytest.param(1, marks=pytest.mark.nightly("playground/kube_api/"))])
 def test_each_verb_is_done_to_an_object_of_each_kind(
-    asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path, one_in: int
+    asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path, step: int
 ) -> None:
     """Each request is of one kind; by day some of them, the namespace among these."""
-    manifests = [found for found in yaml.safe_load_all(EVERY_KIND.read_text()) if found][::one_in]
+    manifests = [found for found in yaml.safe_load_all(EVERY_KIND.read_text()) if found][::step]
     n_objects = len(manifests)
     every = tmp_path / "every.yaml"
     every.write_text(yaml.safe_dump_all(manifests))
@@ -151,29 +154,44 @@ def test_a_file_is_applied_twice_compared_pruned_and_deleted(
     assert left.split() == ["configmap/kube-root-ca.crt", "serviceaccount/default"]
 
 
-def test_a_deployment_goes_back_to_what_it_was(kubectl: Kubectl, live_cluster: Cluster) -> None:
-    kubectl("create", "deployment", "shop", "--image=shop:1")
+@pytest.mark.parametrize(
+    "kind",
+    one_in(3, ["Deployment", "StatefulSet", "DaemonSet"], "playground/kube_api/", "scheduler_core/sim/"),
+)
+def test_a_workload_goes_back_to_what_it_was(kubectl: Kubectl, live_cluster: Cluster, kind: str) -> None:
+    set_clock(cluster=live_cluster, mode="realtime", rate=60.0)  # rollouts take their time
+    spec = deployment("shop", 1, cpu="100m")["spec"]
+    if kind == "StatefulSet":
+        spec["serviceName"] = "shop"
+    elif kind == "DaemonSet":
+        del spec["replicas"]
+    kubectl("apply", "-f", "-", text=json.dumps(make_object("apps/v1", kind, "shop", spec=spec)))
+    place = f"{kind.lower()}/shop"
 
     def runs(image: str) -> bool:
         pods = Pod.objects.filter(cluster=live_cluster, labels__app="shop", terminating=False)
-        found = [(pod.phase, pod.manifest["spec"]["containers"][0]["image"]) for pod in pods]
-        return found == [("Running", image)]
+        found = {(pod.phase, pod.manifest["spec"]["containers"][0]["image"]) for pod in pods}
+        return found == {("Running", image)}
 
-    eventually(lambda: runs("shop:1"))
-    kubectl("set", "image", "deployment/shop", "shop=shop:2")
-    eventually(lambda: runs("shop:2"))
-    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/shop")
-    assert re.findall(r"^(\d) ", kubectl("rollout", "history", "deployment/shop"), re.M) == ["1", "2"]
-    assert "shop:1" in kubectl("rollout", "history", "deployment/shop", "--revision=1")
-    assert "rolled back" in kubectl("rollout", "undo", "deployment/shop")
-    eventually(lambda: runs("shop:1"))
-    assert re.findall(r"^(\d) ", kubectl("rollout", "history", "deployment/shop"), re.M) == ["2", "3"]
-    kubectl("rollout", "undo", "deployment/shop", "--to-revision=2")
-    eventually(lambda: runs("shop:2"))
-    assert "restarted" in kubectl("rollout", "restart", "deployment/shop")
-    kubectl("rollout", "pause", "deployment/shop")
-    assert "paused" in kubectl.run("rollout", "undo", "deployment/shop").stderr
-    kubectl("rollout", "resume", "deployment/shop")
+    def revisions() -> list[str]:
+        return re.findall(r"^(\d)\s", kubectl("rollout", "history", place), re.M)
+
+    eventually(lambda: runs("i"))
+    kubectl("set", "image", place, "c=i:2")
+    kubectl("rollout", "status", place, "--timeout=60s")
+    eventually(lambda: runs("i:2"))
+    assert revisions() == ["1", "2"]
+    assert re.search(r"Image:\s+i\n", kubectl("rollout", "history", place, "--revision=1"))
+    assert "rolled back" in kubectl("rollout", "undo", place)
+    eventually(lambda: runs("i"))
+    assert revisions() == ["2", "3"]
+    kubectl("rollout", "undo", place, "--to-revision=2")
+    eventually(lambda: runs("i:2"))
+    assert "restarted" in kubectl("rollout", "restart", place)
+    if kind == "Deployment":
+        kubectl("rollout", "pause", place)
+        assert "paused" in kubectl.run("rollout", "undo", place).stderr
+        kubectl("rollout", "resume", place)
 
 
 # ---- VerticalPodAutoscalers: their definition as their project ships it, cut to what a list shows; applied and listed
@@ -188,6 +206,7 @@ RECOMMENDED = {
 }  # fmt: skip
 
 
+@pytest.mark.nightly("playground/kube_api/", "playground/clusters/custom_kinds.py")
 @pytest.mark.parametrize("program", programs(), ids=lambda path: path.rpartition("/")[2])
 def test_a_vertical_autoscaler_is_applied_listed_and_deleted(
     program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Any

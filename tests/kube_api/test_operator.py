@@ -19,7 +19,7 @@ from playground.clusters.objects.queries import get_object, list_objects
 from playground.clusters.objects.write import create_object, delete_object, patch_object
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import eventually
-from tests.manifests import make_object
+from tests.manifests import deployment, make_object
 from tests.tables import table
 from tests.web.test_schedulers_page import copied
 
@@ -52,18 +52,7 @@ def gardener(server: str, composted: list[str]) -> kopf.OperatorRegistry:
 
     @kopf.on.create(GROUP, "v1", "beds", registry=registry, id="create")
     def create(body: kopf.Body, spec: kopf.Spec, name: str, **_: Any) -> dict[str, Any]:
-        labels = {"bed": name}
-        containers = [{"name": "plant", "image": "plant:1"}]
-        child = make_object(
-            "apps/v1",
-            "Deployment",
-            name,
-            spec={
-                "replicas": spec["plants"],
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
-            },
-        )
+        child = deployment(name, spec["plants"])
         kopf.adopt(child, owner=body)
         apps().create_namespaced_deployment("default", child, _preload_content=False)
         kopf.info(body, reason="Planted", message=f"{spec['plants']} of them")
@@ -105,6 +94,7 @@ def composted(asgi_server: str, live_cluster: Cluster) -> Iterator[list[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly("playground/kube_api/", "playground/clusters/custom_kinds.py")
 def test_an_operator_keeps_what_its_objects_ask_for(live_cluster: Cluster, composted: list[str]) -> None:
     beds = table_of(live_cluster).by_key(f"{GROUP}/v1", "Bed")
     assert beds is not None
@@ -114,7 +104,7 @@ def test_an_operator_keeps_what_its_objects_ask_for(live_cluster: Cluster, compo
         return get_object(live_cluster, beds, "default", "herbs")
 
     def running() -> int:
-        return Pod.objects.filter(cluster=live_cluster, labels__bed="herbs", phase="Running").count()
+        return Pod.objects.filter(cluster=live_cluster, labels__app="herbs", phase="Running").count()
 
     manifest = make_object(f"{GROUP}/v1", "Bed", "herbs", spec={"plants": 2})
     create_object(cluster=live_cluster, manifest=manifest, namespace="default")

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 import websocket
-from kubernetes import client as official
-from kubernetes.stream import portforward, stream
 
 from playground.accounts import teams
 from playground.accounts.choices import Role
@@ -118,12 +116,3 @@ def test_clients_get_the_status(site: str) -> None:
         assert refused.value.status_code == 400
         status = json.loads(refused.value.resp_body)
         assert (status["kind"], status["reason"], status["message"]) == ("Status", "BadRequest", SAID)
-
-
-def test_the_official_client_is_told_why(site: str) -> None:
-    core = official.CoreV1Api(official.ApiClient(official.Configuration(host=site)))
-    with pytest.raises(official.ApiException) as refused:
-        stream(core.connect_get_namespaced_pod_exec, "p1", "default", command=["ls"], stdout=True)
-    assert "nothing can be run or reached in it" in str(refused.value) and "status 400" in str(refused.value)
-    with pytest.raises(official.ApiException):
-        portforward(core.connect_get_namespaced_pod_portforward, "p1", "default", ports="80")

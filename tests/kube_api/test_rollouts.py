@@ -7,17 +7,15 @@ import pytest
 
 from playground.clusters.models import Cluster, Pod
 from tests.kube_api.conftest import Kube, Work, idle
+from tests.manifests import deployment
 
 APPS = "/apis/apps/v1/namespaces/default"
 
 
 def workload(kind: str, image: str, **spec: Any) -> dict[str, Any]:
-    labels = {"app": "db"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": image}]}}
-    own = {"selector": {"matchLabels": labels}, "template": template} | spec
-    if kind == "StatefulSet":
-        own |= {"replicas": 1, "serviceName": "db"}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "db"}, "spec": own}
+    made = deployment("db", 1, containers=[{"name": "c", "image": image}])
+    own = {"StatefulSet": {"serviceName": "db"}, "DaemonSet": {"replicas": None}}
+    return made | {"kind": kind, "spec": made["spec"] | own.get(kind, {}) | spec}
 
 
 def history(kube: Kube) -> list[dict[str, Any]]:

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from playground.clusters.drive.config import set_clock
 from playground.clusters.drive.runs import request_run
 from playground.clusters.kinds import by_key
-from playground.clusters.models import Cluster, LogEntry, Pod
+from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.objects.apply import apply_documents
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube, Work
-from tests.manifests import make_object
+from tests.manifests import budget, deployment, make_object
 from tests.tables import table
 
 DATA = Path(__file__).parent / "data"
@@ -22,32 +21,7 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 
 def make_deployment(name: str = "web", replicas: int = 2, image: str = "web:1") -> dict[str, Any]:
-    labels = {"app": name}
-    return make_object(
-        "apps/v1",
-        "Deployment",
-        name,
-        spec={
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "main", "image": image}]},
-            },
-        },
-    )
-
-
-def test_a_pod_is_submitted(kube: Kube, cluster: Cluster) -> None:
-    answer = kube.post(PODS, make_pod("new"))
-    assert answer.status_code == 201
-    created = answer.json()
-    assert created["metadata"]["uid"]
-    assert created["status"]["phase"] == "Pending"
-    assert Pod.objects.get(cluster=cluster, name="new").lane == ""
-    again = kube.post(PODS, make_pod("new"))
-    assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
-    assert again.json()["message"] == 'pods "new" already exists'
+    return deployment(name, replicas, containers=[{"name": "main", "image": image}])
 
 
 def test_a_body_may_leave_out_what_the_path_says(kube: Kube) -> None:
@@ -90,13 +64,6 @@ def test_bad_posts_are_refused_with_a_status_and_leave_nothing(
     assert (answer.status_code, answer.json()["reason"]) == (code, reason), answer.json()
     assert answer.json()["kind"] == "Status"
     assert LogEntry.objects.count() == before
-
-
-def test_an_invalid_field_is_named_in_the_causes(kube: Kube) -> None:
-    status = kube.post(PODS, make_pod("x", cpu="1x")).json()
-    assert (status["code"], status["reason"]) == (422, "Invalid")
-    assert status["details"]["causes"][0]["field"] == "spec.containers[0].resources.requests.cpu"
-    assert '"1x"' in status["message"]
 
 
 @pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "image/png"])
@@ -254,16 +221,6 @@ def test_an_event_of_a_client_is_deleted_as_other_objects_are(kube: Kube, cluste
     assert [item["metadata"]["name"] for item in kube.delete(events).json()["items"]] == ["f"]
 
 
-@pytest.mark.dialect
-def test_a_collection_is_deleted_by_selector(kube: Kube, cluster: Cluster) -> None:
-    labelled = make_pod("x")
-    labelled["metadata"]["labels"] = {"app": "x"}
-    apply_documents(cluster=cluster, objects=[labelled])
-    gone = kube.delete(f"{PODS}?labelSelector=app%3Dx").json()
-    assert [item["metadata"]["name"] for item in gone["items"]] == ["x"]
-    assert list(Pod.objects.values_list("name", flat=True)) == ["p1"]
-
-
 @pytest.mark.parametrize("path", [f"{PODS}/p1/binding", "/api/v1/namespaces/default/bindings"])
 def test_a_binding_puts_a_pod_on_a_node(kube: Kube, path: str) -> None:
     binding = {"metadata": {"name": "p1"}, "target": {"apiVersion": "v1", "kind": "Node", "name": "n2"}}
@@ -302,13 +259,7 @@ def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, visit: Wor
         pod = make_pod(name)
         pod["metadata"]["labels"] = {"app": "db"}
         pods.append(pod)
-    budget = make_object(
-        "policy/v1",
-        "PodDisruptionBudget",
-        "db",
-        spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
-    )
-    apply_documents(cluster=cluster, objects=[*pods, budget])
+    apply_documents(cluster=cluster, objects=[*pods, budget("db", minAvailable=1)])
     request_run(cluster=cluster, until="idle")
     visit(cluster)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
@@ -336,14 +287,6 @@ def test_scale_reads_and_writes_replicas(kube: Kube) -> None:
     assert kube.put(path, {"spec": {"replicas": 3}}).json()["spec"]["replicas"] == 3
     assert kube.put(path, {"spec": {"replicas": -3}}).status_code == 422
     assert kube.get(f"{DEPLOYMENTS}/web").json()["spec"]["replicas"] == 3
-
-
-def test_writes_while_paused_carry_a_warning(kube: Kube, cluster: Cluster) -> None:
-    warned = kube.post(PODS, make_pod("w"))
-    assert warned["Warning"].startswith('299 - "cluster is paused: nothing is scheduled or terminated')
-    assert "Warning" not in kube.get(PODS)
-    set_clock(cluster=cluster, mode="realtime")
-    assert "Warning" not in kube.post(PODS, make_pod("w2"))
 
 
 def test_the_first_write_of_kubectl_has_the_board_offer_1x_until_a_user_answers(
