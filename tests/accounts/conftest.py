@@ -1,4 +1,4 @@
-"""A site for a team, one person of it, and a world of which everything is somebody's."""
+"""A site for a team, one person of it, and what they and their team have, made once for a file of tests."""
 
 from collections.abc import Iterator
 from typing import Any

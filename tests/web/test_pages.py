@@ -61,7 +61,6 @@ AT_THE_BEGINNING = {"web:home", "web:about", "web:manual"}
 """Pages whose Help is the manual's list of chapters."""
 
 
-@pytest.mark.dialect
 def test_every_page_is_whole_obeys_the_content_policy_counts_rightly_and_has_its_chapter_of_help(
     client, cluster, django_assert_max_num_queries, subtests
 ):
