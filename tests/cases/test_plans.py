@@ -14,6 +14,7 @@ from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.workloads import pending_pods
 from tests.manifests import make_object
 from tests.scheduler_core.whatif.clusters import cluster_of, node, pod
+from tests.tables import table
 
 DATA = Path(__file__).parent / "data"
 
@@ -151,13 +152,7 @@ def test_spread_cordoned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("node-role.kubernetes.io/control-plane", "", "of the control plane"),
-        ("node.kubernetes.io/unreachable", "", "unreachable"),
-        ("node.kubernetes.io/not-ready", "", "not ready"),
-        ("dedicated", "db", "tainted dedicated=db:NoSchedule"),
-    ],
+    ("key", "value", "words"), table(__file__, "an_empty_domain_of_other_nodes_that_no_pod_can_enter")
 )
 def test_an_empty_domain_of_other_nodes_that_no_pod_can_enter(key: str, value: str, words: str) -> None:
     documents = _documents("spread-cordoned.yaml")
@@ -265,13 +260,7 @@ def _volume(kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "title"),
-    [
-        ("label", "Add a node like a1 in zone us-b"),
-        ("csi", "Add a node like a1 in zone us-b"),
-        ("host", "Bring back the node a7, like a1"),
-        ("class", "Add a node like a1 in zone us-b"),
-    ],
+    ("kind", "title"), table(__file__, "a_volume_that_is_tied_to_a_place_without_a_node")
 )
 def test_a_volume_that_is_tied_to_a_place_without_a_node(kind: str, title: str) -> None:
     found = _asked(_volume(kind))

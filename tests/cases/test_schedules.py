@@ -6,13 +6,7 @@ from scheduler_core.validation.jobs import ScheduleError, check_schedule, is_zon
 from tests.tables import table
 
 
-@pytest.mark.parametrize(
-    "schedule",
-    [
-        "0/15 * * * *", "20-35/15 * * * *", "0 0 9 Apr-Oct ?", "0 0 */5 Apr,Aug,Oct Mon", "0 0 * Feb Mon/2",
-        "0 0 30 Feb ?", "@hourly", "@every 1h30m", "@every 1.5h",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("schedule", table(__file__, "what_can_be_read"))
 def test_what_can_be_read(schedule: str) -> None:
     check_schedule(schedule)
 

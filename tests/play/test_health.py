@@ -14,6 +14,7 @@ from django.utils import timezone
 from playground.clusters import jobs, lanes, trouble
 from playground.clusters.jobs import Signs
 from playground.clusters.models import LanePulse
+from tests.tables import table
 
 WELL = {"database": "ok", "broker": "ok", "disk": "ok", "decide": "ok", "ask": "ok", "make": "ok"}
 
@@ -98,15 +99,7 @@ def test_readyz_names_a_broker_that_does_not_answer_and_no_address(
 
 
 @pytest.mark.parametrize(
-    ("said", "state", "cause"),
-    [
-        ("database or disk is full", None, trouble.DISK_FULL),
-        ("could not extend file", "53100", trouble.DISK_FULL),
-        ("database is locked", None, trouble.DATABASE_BUSY),
-        ("connection failed: Connection refused", None, trouble.DATABASE_GONE),
-        ("terminating connection due to administrator command", "57P01", trouble.DATABASE_GONE),
-        ("unable to open database file", None, trouble.DATABASE_GONE),
-    ],
+    ("said", "state", "cause"), table(__file__, "what_a_database_says_is_told_as_its_cause")
 )
 def test_what_a_database_says_is_told_as_its_cause(said: str, state: str | None, cause: str) -> None:
     error = OperationalError(said)

@@ -25,6 +25,7 @@ from scheduler_core.scenario.gallery import gallery_text
 from tests.api.test_following import AT, DECISION
 from tests.changes import one_in
 from tests.remote.cases import CASES, EDITS, POD, Case, node, pod
+from tests.tables import table
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -220,19 +221,7 @@ def test_the_tools_rest_and_the_command_line_give_one_answer_about_controllers(
     assert call("plan", cluster=cluster, **asked)["comparison"] == side
 
 
-REFUSED = [
-    ("create_cluster", {"yaml": "kind: Pod\nspec: [", "name": "kept"}, "line "),
-    ("create_cluster", {"yaml": node("a").replace("8Gi", "8Gb"), "name": "kept"}, '"8Gb"'),
-    ("create_cluster", {"yaml": node("a"), "kubernetes_release": "1.2", "name": "kept"}, '"1.2"'),
-    ("submit", {"cluster": "none", "yaml": node("a")}, "none"),
-    ("run", {"cluster": "../clusters", "until": "idle"}, "not"),
-    ("why_pending", {"cluster": "CLUSTER", "pod": "shop/none"}, 'pods "none" not found'),
-    ("fix", {"cluster": "CLUSTER", "pod": "shop/none"}, 'pods "none" not found'),
-    ("run", {"cluster": "CLUSTER", "until": "soon"}, '"soon"'),
-    ("plan", {"cluster": "CLUSTER", "ask": "drain", "nodes": ["gone"]}, "gone"),
-    ("plan", {"cluster": "CLUSTER", "ask": "dream"}, "drain"),
-    ("submit", {"cluster": "CLUSTER", "yaml": pod("more", requests='cpu: "3"')}, "exceeded quota: small"),
-]
+REFUSED = table(__file__, "REFUSED")
 
 
 def test_a_refusal_names_place_and_value_and_changes_nothing(call: Call, instance: Instance) -> None:

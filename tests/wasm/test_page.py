@@ -27,6 +27,7 @@ from scheduler_core.scenario.carried import carry
 from scheduler_core.scenario.gallery import ORDER, gallery_scenario, gallery_text
 from scheduler_core.scenario.standalone import standalone
 from tests import servers
+from tests.tables import table
 from tests.wasm.test_wasm import HERE, RECORDINGS, witness
 
 LOADS_MS = 120_000
@@ -322,20 +323,7 @@ def test_ten_lines_come_back_from_the_whole_scenario() -> None:
         ) == scenario_digest(own)
 
 
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("nodes:\n- {name: a, ta", "taints: "),
-        ("nodes:\n- name: a\n  zo", "zone: "),
-        ("nodes:\n- {name: a, type: g5.x", "g5.xlarge"),
-        ("ste", "steps: "),
-        ("steps:\n- adv", "advance: "),
-        ("apiVersion: v1\nkind: Pod\nspec:\n  contai", "containers: "),
-        ("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: x\n    ima", "image: "),
-        ("kind: PriorityCl", "PriorityClass"),
-        ("nodes:\n- {name: a}\nxyz", None),
-    ],
-)
+@pytest.mark.parametrize("text, expected", table(__file__, "what_may_be_written_is_of_the_schemas"))
 def test_what_may_be_written_is_of_the_schemas(text: str, expected: str | None) -> None:
     found = json.loads(engine.complete(json.dumps({"text": text, "at": len(text)})))
     assert (expected is None and not found["choices"]) or expected in [

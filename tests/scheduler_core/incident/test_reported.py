@@ -16,6 +16,7 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import run_scenario
 from tests.scheduler_core.whatif.random_clusters import node, pod
+from tests.tables import table
 
 DAY = "2026-11-20T02:10"
 
@@ -44,36 +45,8 @@ def event(second: int, reason: str, name: str, message: str, **more: Any) -> dic
 
 
 REFUSED = "0/2 nodes are available: 2 Insufficient cpu."
-EVENTS = [
-    event(24, "FailedScheduling", "huge", REFUSED, count=3),
-    event(20, "Scheduled", "fine", "Successfully assigned default/fine to n2"),
-    event(21, "Scheduled", "wrong", "Successfully assigned default/wrong to n1"),
-    event(31, "Scheduled", "full", "Successfully assigned default/full to n1"),
-    event(
-        25,
-        "Preempted",
-        "victim",
-        "Preempted by pod uid-urgent on node n2",
-        related={"kind": "Pod", "namespace": "default", "name": "urgent"},
-    ),
-    event(25, "FailedScheduling", "urgent", REFUSED),
-    event(26, "Pulled", "fine", "Container image already present"),
-]
-LOG = [
-    'I1120 02:10:20.000000       1 schedule_one.go:314] "Successfully bound pod to node" pod="default/fine" node="n2"'
-    " evaluatedNodes=2 feasibleNodes=1",
-    'I1120 02:10:21.000000       1 schedule_one.go:314] "Successfully bound pod to node" pod="default/wrong" node="n1"',
-    '{"ts":1795140631000.0,"caller":"x.go:1","msg":"Successfully bound pod to node","v":2,'
-    '"pod":{"name":"full","namespace":"default"},"node":"n1"}',
-    "I1120 02:10:23.000000       1 eventhandlers.go:1] a line of another sort",
-    'I1120 02:10:24.000000       1 schedule_one.go:1063] "Unable to schedule pod; no fit; waiting" pod="default/huge"'
-    ' err="0/2 nodes are available: 2 Insufficient cpu."',
-    'I1120 02:10:25.000000       1 preemption.go:1] "Preemptor Pod preempted victim Pod" preemptor="default/urgent"'
-    ' victim="default/victim" node="n2"',
-    'I1120 02:10:25.100000       1 schedule_one.go:1063] "Unable to schedule pod; no fit; waiting" pod="default/urgent"'
-    ' err="0/2 nodes are available: 2 Insufficient cpu."',
-    'I1120 02:10:26.000000       1 schedule_one.go:1063] "Unable to sche',
-]
+EVENTS = table(__file__, "EVENTS")
+LOG = table(__file__, "LOG")
 
 
 def written(what: str, folder: Path) -> Path:

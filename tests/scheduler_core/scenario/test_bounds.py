@@ -63,16 +63,7 @@ def test_what_a_controller_will_make_counts_as_objects(kind: str, spec: dict[str
     assert f"{kind} web asks for {count:,} pods" in reason and "at most 20 objects" in reason
 
 
-@pytest.mark.parametrize(
-    ("step", "path"),
-    [
-        (
-            {"patch": {"kind": "Deployment", "name": "web", "patch": {"spec": {"replicas": 1000}}}},
-            "steps[1].patch.patch.spec.replicas",
-        ),
-        ({"apply": [workload("Deployment", replicas=1000)]}, "steps[1].apply[0].spec.replicas"),
-    ],
-)
+@pytest.mark.parametrize(("step", "path"), table(__file__, "a_step_that_scales_is_refused_at_the_step"))
 def test_a_step_that_scales_is_refused_at_the_step(step: dict[str, Any], path: str) -> None:
     scaled = document(workload("Deployment", replicas=2), steps=[{"run": "idle"}, step])
     assert problem(scaled)[0] == path

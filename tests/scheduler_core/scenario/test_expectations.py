@@ -8,15 +8,7 @@ from scheduler_core.scenario import Finding, ScenarioError, run_scenario
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod, make_scenario
 from tests.tables import table
 
-CLUSTER = (
-    make_node("small", "1", pool="general"),
-    make_node("large", "4", pool="gpu"),
-    make_pod("low", "4", node="large", labels={"app": "low"}),
-    make_pod("web-1", "500m", labels={"app": "web"}),
-    make_pod("web-2", "500m", labels={"app": "web"}),
-    make_pod("high", "4", priority=100),
-    make_pod("huge", "9"),
-)
+CLUSTER = table(__file__, "CLUSTER")
 
 
 def findings(*expectations: dict[str, Any], objects: tuple[dict[str, Any], ...] = CLUSTER) -> list[Finding]:

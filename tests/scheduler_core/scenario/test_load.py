@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario, scenario_digest
 from tests.scheduler_core.scenario.builders import document, make_budget, make_node, make_pod, make_scenario
+from tests.tables import table
 
 
 def problems(source: Any) -> list[str]:
@@ -18,33 +19,7 @@ def problems(source: Any) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"step": []}, 'step: unknown field; did you mean "steps"?'),
-        ({"steps": [{"rnu": "idle"}]}, 'steps[0].rnu: "idle" unknown field; did you mean "run"?'),
-        ({"steps": [{"run": "idel"}]}, 'steps[0].run.until: "idel" did you mean "idle"?'),
-        ({"steps": [{"advance": "-1s"}]}, 'steps[0].advance.by: "-1s" time cannot run backwards'),
-        ({"steps": [{"cordon": "a", "drain": "b"}]}, "steps[0]: a step does exactly one of apply"),
-        ({"steps": [{"delete": {"kind": "Pod"}}]}, "steps[0].delete.name: is required"),
-        ({"expect": [{"pod": "p", "nod": "a"}]}, 'expect[0].nod: "a" unknown field; did you mean "node"?'),
-        ({"expect": [{"pod": "p"}]}, "expect[0]: says nothing about the pod"),
-        ({"expect": [{"node": "a"}]}, "expect[0]: an expectation is about exactly one of pod"),
-        ({"expect": [{"cycles": 1, "node": "a"}]}, "expect[0]: node says nothing about cycles"),
-        ({"expect": [{"metric": "bnd", "count": 1}]}, 'expect[0].metric: "bnd" did you mean "bound"?'),
-        ({"emulates": "v1.40"}, 'emulates: "v1.40" is no release that is known here'),
-        ({"start": "yesterday"}, 'start: "yesterday" must be an RFC 3339 time'),
-        ({"seed": -1}, "seed: -1 must be at least 0"),
-        ({"objects": [{"kind": "Pod"}]}, "objects[0].apiVersion: is required and must be a string"),
-        ({"objects": [make_pod("p", "1x")]}, 'containers[0].resources.requests.cpu: Invalid value: "1x": quantities'),
-        ({"objects": [make_node("n"), make_node("n")]}, "objects[1]: Node n is there twice"),
-        ({"scheduler": {"apiVersion": "v1", "kind": "Nonsense"}}, "scheduler.kind"),
-        ({"extenders": {"mock": [{"rules": [{}]}]}}, "extenders.mock[0].rules[0]: a rule does exactly one of deny"),
-        ({"extenders": {"cassette": [{"verb": "guess"}]}}, 'extenders.cassette[0].verb: "guess"'),
-        ({"extenders": {"cassette": ["?"]}}, 'extenders.cassette[0]: "?" must be an object'),
-        ({"steps": [{"run": "idle"}] * 100_000}, "steps: has 100,000 entries, at most 50,000 are run"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("fields", "said"), table(__file__, "every_mistake_is_named_with_its_path"))
 def test_every_mistake_is_named_with_its_path(fields: dict[str, Any], said: str) -> None:
     assert said in problems({**document(), **fields})[0]
 

@@ -15,67 +15,11 @@ from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.loops import find_loops, lines_of, recorded
 from scheduler_core.scenario.watch import BELOW, LOOP, PENDING, SWING
 from scheduler_core.sim.controllers.autoscaler import KIND as SCALER
+from tests.tables import table
 
 OTHERS = Path(__file__).parents[3] / "examples" / "loops"
 HOUR_NS = 3600 * 10**9
-SPREAD, AFFINITY = "RemovePodsViolatingTopologySpreadConstraint", "RemovePodsViolatingNodeAffinity"
-TAINTS = "RemovePodsViolatingNodeTaints"
-A_POD = "a pod of Deployment default"
-CASES = {
-    "loops-consolidation": (
-        f"HighNodeUtilization evicts {A_POD}/web from Node a",
-        "descheduler: disable HighNodeUtilization",
-    ),
-    "loops-conflicting-spread": (
-        "1 pod of Deployment default/web finds no node: 0/3 nodes are available: 3 node(s) didn't match",
-        "Deployment web: spread over kubernetes.io/hostname with whenUnsatisfiable: ScheduleAnyway",
-    ),
-    "loops-crashing-nodes": (
-        f"taint eviction: {A_POD}/web leaves Node b",
-        "Deployment web: replicas: 6",
-    ),
-    "loops-duplicates": (
-        f"RemoveDuplicates evicts {A_POD}/web from Node a",
-        "RemoveDuplicates: leave out pods of ReplicaSets",
-    ),
-    "loops-high-node-utilization": (
-        f"HighNodeUtilization evicts {A_POD}/small from Node b",
-        "NodeResourcesFit: score by MostAllocated",
-    ),
-    "loops-low-node-utilization": (
-        f"LowNodeUtilization evicts {A_POD}/large from Node worker-0",
-        "LowNodeUtilization: raise targetThresh",
-    ),
-    "loops-maintenance": (
-        "PodDisruptionBudget default/web has 1 healthy pod, and asks for 2",
-        "Deployment web: spread with whenUnsatisfiable: DoNotSchedule",
-    ),
-    "node_name": (f"refuses {A_POD}/web on Node a", "Deployment web: drop nodeName"),
-    "loops-preferred-affinity": (
-        f"{AFFINITY} evicts {A_POD}/web from Node b",
-        f"{AFFINITY}: let it enforce required affinity only",
-    ),
-    "loops-preferred-spread": (
-        f"{SPREAD} evicts {A_POD}/web from Node a",
-        f"{SPREAD}: let it enforce hard constraints only",
-    ),
-    "loops-replicas-left-out": (
-        "Deployment default/web has 1 ready pod, and minReplicas of HorizontalPodAutoscaler default/web is 3",
-        "step 2: apply Deployment web with replicas: 3",
-    ),
-    "loops-soft-taint": (
-        f"{TAINTS} evicts {A_POD}/web from Node a",
-        f"{TAINTS}: let it enforce hard taints only",
-    ),
-    "loops-startup-load": (
-        "HorizontalPodAutoscaler default/web raises Deployment default/web from 1 to 10 and lowers it to 5 again",
-        "HorizontalPodAutoscaler web: behavior.scaleUp.stabilizationWindowSeconds: 60",
-    ),
-    "loops-vertical-resize": (
-        f"resizes {A_POD}/web: cpu=1250m is recommended",
-        "vertical pod autoscaler: leave cpu to the Horizontal",
-    ),
-}
+CASES = table(__file__, "CASES")
 """File -> what the round begins with, or what is wrong, and the cure."""
 AS_GIVEN = ("loops-maintenance", "loops-replicas-left-out")
 """What is wrong there comes of its steps."""

@@ -90,20 +90,8 @@ def test_allow_and_reject_answer_at_permit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
-    [
-        ({"delete": {"kind": "Pod", "name": "p"}}, "steps[1].delete: there is no Pod default/p after cycle 1"),
-        ({"patch": {"kind": "Node", "name": "x", "patch": {}}}, "steps[1].patch: there is no Node x"),
-        ({"cordon": "x"}, "steps[1].cordon: there is no Node x"),
-        ({"allow": "a/b"}, "steps[1].allow: there is no Pod a/b"),
-        ({"patch": {"kind": "Node", "name": "n", "patch": {"metadata": {"name": "m"}}}}, "cannot rename"),
-        (
-            {"apply": make_pod("r", priorityClassName="none")},
-            "steps[1].apply[0].spec.priorityClassName: no PriorityClass with name none was found",
-        ),
-        ({"apply": SYSTEM_CLASS}, 'steps[1].apply[0].metadata.name: Forbidden: priority class names with'),
-    ],
-)  # fmt: skip
+    ("step", "said"), table(__file__, "a_step_on_what_does_not_exist_is_an_error_with_its_path")
+)
 def test_a_step_on_what_does_not_exist_is_an_error_with_its_path(step: dict[str, Any], said: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(said)):
         run_scenario(make_scenario(make_node("n"), make_pod("q"), steps=[{"run": "idle"}, step]))

@@ -17,7 +17,7 @@ from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import admitted
 from tests.manifests import make_object
 from tests.scheduler_core.sim.builders import make_priority_class
-from tests.scheduler_core.whatif.random_clusters import node, pod
+from tests.scheduler_core.whatif.random_clusters import pod
 from tests.tables import table
 
 
@@ -26,14 +26,7 @@ def check_priority_class(manifest: dict[str, Any], others: list[dict[str, Any]],
 
 
 @pytest.mark.parametrize(
-    ("manifest", "path"),
-    [
-        (make_priority_class("gold", 1_000_000_001), "value"),
-        (make_priority_class("system-mine", 5), "metadata.name"),
-        (make_priority_class("system-node-critical", 5), "metadata.name"),
-        (make_priority_class("gold", 5, preemptionPolicy="Sometimes"), "preemptionPolicy"),
-        (make_priority_class("gold", 5, globalDefault=True), "globalDefault"),
-    ],
+    ("manifest", "path"), table(__file__, "a_priority_class_that_breaks_a_rule_is_refused")
 )
 def test_a_priority_class_that_breaks_a_rule_is_refused(manifest: dict[str, Any], path: str) -> None:
     others = [make_priority_class("usual", 1, globalDefault=True)]
@@ -127,21 +120,8 @@ TAINTED = {"taints": [{"key": "k", "value": "v", "effect": "NoExecute"}]}
 
 @pytest.mark.parametrize(
     ("nodes", "late", "reason", "said"),
-    [
-        (node("n1", cpu="4"), pod("late", on="n1", requests={"cpu": "50"}), "OutOfcpu",
-         "Node didn't have enough resource: cpu, requested: 50000, used: 1000, capacity: 4000"),
-        (node("n1", memory="1Gi"), pod("late", on="n1", requests={"memory": "1Gi"}), "OutOfmemory",
-         "Node didn't have enough resource: memory, requested: 1073741824, used: 536870912, capacity: 1073741824"),
-        (node("n1", pods="1"), pod("late", on="n1"), "OutOfpods",
-         "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"),
-        (node("n1"), pod("late", on="n1", nodeSelector={"disk": "ssd"}), "NodeAffinity",
-         "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"),
-        (node("n1"), pod("late", on="n1", ports=[{"containerPort": 1, "hostPort": 80}]), "NodePorts",
-         "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"),
-        (node("n1", spec=TAINTED), pod("late", on="n1"), "TaintToleration",
-         "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"),
-    ],
-)  # fmt: skip
+    table(__file__, "a_pod_that_does_not_fit_its_node_fails_in_upstreams_words"),
+)
 def test_a_pod_that_does_not_fit_its_node_fails_in_upstreams_words(
     nodes: dict[str, Any], late: dict[str, Any], reason: str, said: str
 ) -> None:

@@ -14,6 +14,7 @@ from scheduler_core.sim.outlook import run_lines
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.acting import SECOND_NS, deployment
 from tests.scheduler_core.sim.test_programs import acts, cluster, kube_system, machine, reasons, runs
+from tests.tables import table
 
 TYPE = "node.kubernetes.io/instance-type"
 
@@ -121,16 +122,7 @@ def test_what_no_node_pool_can_launch_is_said_for_each_of_them() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("more", "disruption", "wanted"),
-    [
-        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, {}, 'pod has "karpenter.sh/do-not-disrupt"'),
-        ({}, {"consolidateAfter": "Never"}, 'NodePool "general" has consolidation disabled'),
-        ({}, {"consolidationPolicy": "WhenEmpty"}, "consolidation policy WhenEmpty, but node is not empty"),
-        ({}, {"budgets": [{"nodes": "0", "reasons": ["Underutilized"]}]}, "allows no more disruptions now"),
-        ({"budget": 0}, {}, "pdb prevents pod evictions (PodDisruptionBudget=['default/web'])"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("more", "disruption", "wanted"), table(__file__, "why_a_node_stays"))
 def test_why_a_node_stays(more: dict[str, Any], disruption: dict[str, Any], wanted: str) -> None:
     budget = {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
@@ -166,20 +158,7 @@ def test_it_goes_on_from_a_checkpoint_as_if_nothing_had_been() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "where"),
-    [
-        ("kind: Deployment", "karpenter[0].kind: Deployment"),
-        (pool(weight=300), "karpenter[0].spec.weight: 300"),
-        (
-            pool(disruption={"consolidateAfter": "soon"}),
-            "karpenter[0].spec.disruption.consolidateAfter: soon",
-        ),
-        (pool(disruption={"budgets": [{"nodes": "many"}]}), "karpenter[0].spec.disruption.budgets[0]"),
-        (pool(disruption={"budgets": [{"nodes": "1", "schedule": "@daily"}]}), "budgets[0].schedule"),
-        (pool(limits={"cpu": "much"}), "karpenter[0].spec.limits.cpu: much"),
-        (pool("a") + "\n---\n" + pool("a"), "karpenter[1].metadata.name: a"),
-        ("", "karpenter"),
-    ],
+    ("text", "where"), table(__file__, "a_node_pool_that_cannot_be_used_is_refused_by_name_and_value")
 )
 def test_a_node_pool_that_cannot_be_used_is_refused_by_name_and_value(text: str, where: str) -> None:
     with pytest.raises(InvalidObject) as caught:

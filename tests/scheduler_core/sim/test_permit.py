@@ -17,6 +17,7 @@ from tests.scheduler_core.sim.builders import (
     reborn,
     write,
 )
+from tests.tables import table
 
 APPROVAL = {"playground.dev/approval": "required"}
 
@@ -77,15 +78,7 @@ def test_a_checkpoint_keeps_waiting_pods_with_their_time() -> None:
     assert both is not None and both.node_name
 
 
-@pytest.mark.parametrize(
-    ("pod", "words"),
-    [
-        (make_pod("p", schedulerName="another"), 'spec.schedulerName "another" is no profile'),
-        (make_pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"}), "pod groups"),
-        (make_pod("p", annotations={"scheduling.k8s.io/group-name": "g"}), "pod groups"),
-        (make_pod("p", workloadRef={"name": "w"}), "spec.workloadRef"),
-    ],
-)
+@pytest.mark.parametrize(("pod", "words"), table(__file__, "what_is_not_simulated_waits_and_says_why"))
 def test_what_is_not_simulated_waits_and_says_why(pod: dict[str, Any], words: str) -> None:
     simulation = make_cluster(1, pod)
     assert simulation.run_until_idle().stop == "idle"

@@ -14,12 +14,12 @@ from scheduler_core.releases import OLDEST
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.scenario.gallery import gallery_text
 from scheduler_core.sim.changes import ControllerRun, DeleteObject, EventRecorded, WriteObject
-from scheduler_core.sim.controllers.programs import CLUSTER_AUTOSCALER, DESCHEDULER, VERTICAL
 from scheduler_core.sim.options import FaultOptions, SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import check
 from tests.manifests import make_object, scenario
 from tests.scheduler_core.sim.acting import SECOND_NS, deployment, manifest
+from tests.tables import table
 
 LOOPS = (
     '{"options": {"scale-down-unneeded-time": "1m", "scale-down-delay-after-add": "30s"}, "nodeGroups": [%s]}'
@@ -219,12 +219,7 @@ def test_a_node_waits_for_the_grace_period_of_its_pods() -> None:
 
 
 @pytest.mark.parametrize(
-    ("when", "at"),
-    [
-        ({"descheduling-interval": "1m"}, [10, 70, 130]),
-        ({"schedule": "*/2 * * * *"}, [120]),
-        ({}, [10]),
-    ],
+    ("when", "at"), table(__file__, "the_descheduler_runs_every_so_often_by_a_schedule_or_once")
 )
 def test_the_descheduler_runs_every_so_often_by_a_schedule_or_once(when: Any, at: list[int]) -> None:
     """Of two replicas on one node one moves to the node that came later; the next cycle finds nothing to do."""
@@ -266,34 +261,7 @@ def test_an_autoscaler_of_pods_says_what_it_did_and_why_it_does_nothing() -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        (CLUSTER_AUTOSCALER, '{"groups": []}', "autoscaler.groups: is not known"),
-        (CLUSTER_AUTOSCALER, "--scan-interval=soon", "must be a duration"),
-        (DESCHEDULER, '{"policy": 3}', "must be a DeschedulerPolicy"),
-        (DESCHEDULER, '{"every": "5m"}', "descheduler.every: is not known"),
-        (DESCHEDULER, "kind: DeschedulerPolicy", "descheduler.policy: cannot be used"),
-        (VERTICAL, "{}", "vertical.autoscalers: must be a list"),
-        (VERTICAL, "updater-interval: 1ms", 'vertical.updater-interval: "1ms" must be a duration'),
-        (VERTICAL, vertical(target="Pod a/b"), r"autoscalers\[0\].target.*must be KIND"),
-        (VERTICAL, vertical(updateMode="Off"), r"updateMode: \"Off\" must be one of InPlaceOrRecreate"),
-        (
-            VERTICAL,
-            vertical(controlledResources=["gpu"]),
-            "controlledResources.*must be a list of cpu, memory",
-        ),
-        (VERTICAL, vertical(minAllowed={"cpu": "much"}), r"autoscalers\[0\].minAllowed.cpu"),
-        *(
-            (DESCHEDULER, json.dumps({"policy": policy("RemoveDuplicates"), **wrong}), said)
-            for wrong, said in (
-                ({"descheduling-interval": "1ms"}, "of a second at least"),
-                ({"schedule": "* * *"}, "the five fields of cron"),
-                ({"schedule": "61 * * * *"}, "is not from 0 to 59"),
-                ({"schedule": "a * * * *"}, "is no number, range or step"),
-                ({"dry-run": "maybe"}, "must be true or false"),
-            )
-        ),
-    ],
+    ("name", "text", "said"), table(__file__, "settings_that_cannot_be_used_are_refused_with_their_place")
 )
 def test_settings_that_cannot_be_used_are_refused_with_their_place(name: str, text: str, said: str) -> None:
     meta = {"name": "kube-system", "annotations": {name: text}}
@@ -321,16 +289,7 @@ def test_pods_of_a_template_that_names_a_node_which_refuses_them_come_one_a_seco
     assert len(simulation.world.all("Pod")) == 11
 
 
-@pytest.mark.parametrize(
-    ("text", "after", "at"),
-    [
-        ("0 0 * * *", "2026-02-28T23:59:30Z", "2026-03-01T00:00:00Z"),
-        ("30 6-8/2 * * 1,5", "2026-01-01T09:00:00Z", "2026-01-02T06:30:00Z"),
-        ("0 12 13 * 5", "2026-02-01T00:00:00Z", "2026-02-06T12:00:00Z"),
-        ("0 0 31 2 *", "2026-01-01T00:00:00Z", ""),
-        ("5/20 3 * * 7", "2026-01-01T00:00:00Z", "2026-01-04T03:05:00Z"),
-    ],
-)
+@pytest.mark.parametrize(("text", "after", "at"), table(__file__, "a_schedule_s_next_time"))
 def test_a_schedule_s_next_time(text: str, after: str, at: str) -> None:
     from scheduler_core.descheduler.settings import schedule_from
     from scheduler_core.objects.fields import format_seconds, parse_time_ns

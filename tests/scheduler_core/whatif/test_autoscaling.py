@@ -14,6 +14,7 @@ from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import scaling
 from scheduler_core.whatif.answers import answer_question, answer_text
+from tests.tables import table
 
 from .test_descheduling import cluster, node, pod
 
@@ -202,22 +203,7 @@ def test_flags_are_read_from_a_deployment_a_command_line_and_a_config_map() -> N
     assert "These flags are not modelled: --v." in answer["leavesOut"]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ([], "must be a mapping"),
-        ({"groups": []}, "autoscaler.groups: is not known"),
-        ({"options": {"expander": "cheapest"}}, "options.expander.*must be of least-waste"),
-        ({"options": {"max-nodes-total": "many"}}, "options.max-nodes-total.*must be a whole number"),
-        ({"options": {"scale-down-enabled": "maybe"}}, "options.scale-down-enabled.*must be true or false"),
-        ({"options": {"scale-down-unneeded-time": "soon"}}, "scale-down-unneeded-time.*must be a duration"),
-        ({"options": {"scan-interval": "1ms"}}, "scan-interval.*must be a duration"),
-        ({"nodeGroups": [group("web", 3, 2)]}, r"nodeGroups\[0\].minSize.*is above maxSize, 2"),
-        ({"nodeGroups": [group("web", 0, 0)]}, r"nodeGroups\[0\].maxSize.*1 at least"),
-        ({"nodeGroups": [group("web", 0, 1), group("web", 0, 1)]}, r"nodeGroups\[1\].name.*is there twice"),
-        ({"nodeGroups": [group("web", 0, 1, template={})]}, r"nodeGroups\[0\].template.*of kind Node"),
-    ],
-)
+@pytest.mark.parametrize(("given", "said"), table(__file__, "what_cannot_be_used_is_named"))
 def test_what_cannot_be_used_is_named(given: Any, said: str) -> None:
     with pytest.raises(InvalidObject, match=said):
         answer_question(cluster(of_pool("a", "web")), {"ask": "autoscale", "autoscaler": given})
@@ -292,13 +278,7 @@ def test_pods_of_schedulers_that_are_not_allowed_take_no_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "configmap is empty"),
-        ("10: [", "Can't parse YAML with priorities in the configmap: "),
-        ("10: web", "each priority has a list of regular expressions"),
-        ('10: ["("]', "Can't compile regexp rule for priority 10 and rule ("),
-    ],
+    ("text", "said"), table(__file__, "priorities_that_cannot_be_read_are_said_and_let_every_group_be")
 )
 def test_priorities_that_cannot_be_read_are_said_and_let_every_group_be(text: str, said: str) -> None:
     name = {"name": "cluster-autoscaler-priority-expander", "namespace": "kube-system"}

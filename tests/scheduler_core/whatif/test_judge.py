@@ -10,6 +10,7 @@ from scheduler_core.objects.defaults import PriorityClasses, prepare
 from scheduler_core.whatif.judge import ForeignDecision, Judge, share_of_agreement
 from tests.manifests import scheduler_config
 from tests.scheduler_core.whatif.random_clusters import CLASSES, draw_cluster, node, pod
+from tests.tables import table
 
 Manifest = dict[str, Any]
 
@@ -28,18 +29,8 @@ SMALL = pod("new", requests={"cpu": "1"}, schedulerName="bin-packer")
 
 
 @pytest.mark.parametrize(
-    ("objects", "pending", "plugin", "reason"),
-    [
-        ([node("n1", cpu="1"), node("n2")], pod("new", requests={"cpu": "2"}), "NodeResourcesFit",
-         "Insufficient cpu"),
-        ([node("n1", spec={"unschedulable": True}), node("n2")], pod("new"), "NodeUnschedulable",
-         "node(s) were unschedulable"),
-        ([node("n1"), node("n2")], pod("new", nodeSelector={"kubernetes.io/hostname": "n2"}), "NodeAffinity",
-         "node(s) didn't match Pod's node affinity/selector"),
-        ([node("n2")], pod("new"), "", "there is no node n1"),
-        ([node("n1", cpu="1")], pod("new", requests={"cpu": "2"}), "NodeResourcesFit", "Insufficient cpu"),
-    ],
-)  # fmt: skip
+    ("objects", "pending", "plugin", "reason"), table(__file__, "a_node_that_a_filter_rejects_does_not_fit")
+)
 def test_a_node_that_a_filter_rejects_does_not_fit(
     objects: list[Manifest], pending: Manifest, plugin: str, reason: str
 ) -> None:

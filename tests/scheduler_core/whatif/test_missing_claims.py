@@ -7,6 +7,7 @@ import pytest
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.whatif.fix import fix
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod
+from tests.tables import table
 
 
 def storage_class(
@@ -32,19 +33,7 @@ WAITS, AT_ONCE = "WaitForFirstConsumer", "Immediate"
 
 @pytest.mark.parametrize(
     ("objects", "title"),
-    [
-        ([], "Create PersistentVolumeClaim default/data, with a volume"),
-        ([storage_class("late", WAITS)], "Create PersistentVolumeClaim default/data"),
-        ([storage_class("now", AT_ONCE)], "Create PersistentVolumeClaim default/data"),
-        (
-            [storage_class("a", AT_ONCE), storage_class("b", WAITS, default=True)],
-            "Create PersistentVolumeClaim default/data",
-        ),
-        (
-            [storage_class("local", WAITS, provisioner="kubernetes.io/no-provisioner")],
-            "Create PersistentVolumeClaim default/data, with a volume",
-        ),
-    ],
+    table(__file__, "the_claim_that_is_offered_places_the_pod"),
     ids=["no class", "waits for a consumer", "binds at once", "the default class", "without a provisioner"],
 )
 def test_the_claim_that_is_offered_places_the_pod(objects: list[dict[str, Any]], title: str) -> None:

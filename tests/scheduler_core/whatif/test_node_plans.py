@@ -300,32 +300,8 @@ _ONE = "types: [{name: x, cpu: 1, memory: 1Gi, price: 1, "
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (f"{_HEAD}x,lots,1Gi,1\n", 'prices[0].cpu: "lots" must be an amount, as 4, 3920m or 16Gi'),
-        (f"{_HEAD}x,1,1GB,1\n", 'prices[0].memory: "1GB" must be an amount, as 4, 3920m or 16Gi'),
-        (f"{_HEAD}x,1,0,1\n", 'prices[0].memory: "0" must be an amount above 0 that a node can have'),
-        (f"{_HEAD}x,1,1Gi,cheap\n", 'prices[0].price: "cheap" must be a number, as 0.768'),
-        (f"{_HEAD}x,1,1Gi,nan\n", 'prices[0].price: "nan" must be from 0 to a thousand million'),
-        (f"{_HEAD}y,1,1Gi,1\nx,1,1Gi,-1\n", 'prices[1].price: "-1" must be from 0 to a thousand million'),
-        (f"{_HEAD}x,1,1Gi,\n", "prices[0].price: is missing"),
-        ("name,cpu,memory\nx,1,1Gi\n", "prices[0].price: is missing"),
-        (f"{_HEAD}x,1,1Gi,1\n,,,\nx,1,1Gi,1\n", 'prices[1].name: "x" is there twice: prices[0] has it too'),
-        (f"{_HEAD}x,1,1Gi,1,more\n", 'prices[0]: "more" is a cell more than the 4 columns'),
-        (f'{_HEAD}"x,1,1Gi,1\n', "prices: line 2 is not CSV: unexpected end of data"),
-        ("name,cpu,cpu,price\nx,1,1,1\n", 'prices: "cpu" is the name of two columns'),
-        (f"{_ONE}price: -1}}]", 'prices[0].price: line 1: the key "price" is there twice'),
-        (f"{_ONE}cores: 2}}]", "prices[0].cores: is not known: a node type has name, cpu, memory, pods,"),
-        (f"{_ONE}taints: 5}}]", "prices[0].taints: 5 must be a list of key=value:Effect"),
-        (f"{_ONE}labels: {{a b: c}}}}]", 'prices[0].labels.a b: "c" name part must consist of'),
-        (f"{_ONE}devices: {{cpu: 2}}}}]", "prices[0].devices.cpu: 2 is no device: it has its own column"),
-        (f"{_ONE}devices: {{g.b/c: 0.5}}}}]", "prices[0].devices.g.b/c: 0.5 must be a whole number from 0 that"),
-        ("types: [{name: x, cpu: 1, memory: 1Gi}]", "prices[0].price: is missing"),
-        ("types: [{name: x, cpu: 1, memory: 1Gi, price: true}]", "prices[0].price: True must be a number"),
-        ("types: []", "prices: must be a list of node types, one at least"),
-        ("- {name: x}", "prices: must be one document with a list under `types`, or CSV whose first line names"),
-    ],
-)  # fmt: skip
+    ("text", "said"), table(__file__, "a_wrong_row_of_a_price_list_is_named_with_its_value")
+)
 def test_a_wrong_row_of_a_price_list_is_named_with_its_value(text: str, said: str) -> None:
     with pytest.raises(InvalidObject) as error:
         price_list_from(read_prices(text), "prices")

@@ -8,6 +8,7 @@ from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.questions import BAD, GOOD
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod
+from tests.tables import table
 
 
 def workload(replicas: int, cpu: str) -> dict[str, Any]:
@@ -36,12 +37,7 @@ def zone(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "asked",
-    [
-        {"ask": "any-node"},
-        {"ask": "any-domain", "label": "topology.kubernetes.io/zone"},
-        {"ask": "headroom", "workload": "Deployment default/web"},
-        {"ask": "backlog"},
-    ],
+    table(__file__, "what_is_offered_is_what_should_hold"),
     ids=lambda asked: str(asked["ask"]),
 )
 @pytest.mark.parametrize(("replicas", "cpu", "tone"), [(1, "1", GOOD), (2, "4", BAD)])

@@ -13,21 +13,13 @@ from scheduler_core.scenario.gallery import gallery_text
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import variants
 from scheduler_core.whatif.answers import answer_question, answer_text
-from tests.scheduler_core.sim.acting import deployment
-from tests.scheduler_core.sim.test_programs import policy, scaler
+from tests.scheduler_core.sim.test_programs import policy
+from tests.tables import table
 
 TYPE = "node.kubernetes.io/instance-type"
 SMALL = {"name": "web", "minSize": 1, "maxSize": 8}
 LARGE = {"name": "large", "minSize": 0, "maxSize": 4, "instanceType": "m6i.4xlarge"}
-SCENARIO = {
-    "apiVersion": "scheduling.playground/v1",
-    "kind": "Scenario",
-    "nodes": [{"name": "a", "cpu": 4, "memory": "16Gi", "pool": "web", "labels": {TYPE: "m6i.xlarge"}}],
-    "objects": [
-        deployment("web", replicas=2, cpu="1500m", annotations={"playground.dev/load": "0s cpu=2\n3m cpu=9"}),
-        scaler("web"),
-    ],
-}
+SCENARIO = table(__file__, "SCENARIO")
 
 
 def loaded() -> Simulation:
@@ -85,20 +77,7 @@ def test_a_limit_ends_a_variant_and_is_named(monkeypatch: pytest.MonkeyPatch) ->
     assert answer["tone"] == "warning" and "as the cluster is large" in answer["lines"][0]["note"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"variants": [{"name": "one"}]}, "variants: must be a list of 2 to 6 variants"),
-        ({"variants": [{"name": "one"}, {"name": "one"}]}, r'variants\[1\].name: "one" is there twice'),
-        ({"variants": [{}, {"autoscaler": {}}]}, r"variants\[1\].autoscaler: is not known"),
-        (
-            {"variants": [{}, {"descheduler": {"policy": 3}}]},
-            r"variants\[1\].descheduler: .*DeschedulerPolicy",
-        ),
-        ({"variants": [{}, {}], "time": "25h"}, 'time: "25h" must be from 1m to 24h'),
-        ({"variants": [{}, {}], "time": "soon"}, 'time: "soon" is not a duration'),
-    ],
-)
+@pytest.mark.parametrize(("asked", "said"), table(__file__, "what_cannot_be_compared_is_named"))
 def test_what_cannot_be_compared_is_named(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidObject, match=said):
         answer_question(loaded(), {"ask": "compare", **asked})
