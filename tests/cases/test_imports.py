@@ -12,6 +12,7 @@ from playground.clusters.models import LogEntry, Manifest, Pod
 from playground.clusters.objects.apply import ApplyResult, apply_documents
 from playground.engine.dumps import decide_pending, facts_of_dump
 from playground.engine.rebuilt_owners import rebuilt_owners
+from tests.manifests import deployment, node
 from tests.rare_cycles import run_until
 
 DATA = Path(__file__).parent / "data"
@@ -55,13 +56,9 @@ def imported(**what: Any) -> tuple[ApplyResult, ApplyResult]:
     return preview, made
 
 
-def test_import_loses_a_pending_pod() -> None:
-    preview, _ = imported(text=(DATA / "import-loses-a-pending-pod.yaml").read_text())
-    assert preview.rebuilt == {} and preview.missing_owners == {"ReplicaSet": 1}
-
-
-def test_import_kills_a_running_pod() -> None:
-    preview, _ = imported(text=(DATA / "import-kills-a-running-pod.yaml").read_text())
+@pytest.mark.parametrize("file", ["import-loses-a-pending-pod.yaml", "import-kills-a-running-pod.yaml"])
+def test_an_import_loses_and_kills_no_pod(file: str) -> None:
+    preview, _ = imported(text=(DATA / file).read_text())
     assert preview.rebuilt == {} and preview.missing_owners == {"ReplicaSet": 1}
 
 
@@ -80,31 +77,12 @@ def pod(name: str, labels: dict[str, str], owner: tuple[str, str] | None = None,
     if owner:
         kind, of = owner
         version = "batch/v1" if kind == "Job" else "apps/v1"
-        reference = {
-            "apiVersion": version,
-            "kind": kind,
-            "name": of,
-            "uid": f"{kind}-{of}",
-            "controller": True,
-        }
-        meta["ownerReferences"] = [reference]
+        reference = {"apiVersion": version, "kind": kind, "name": of, "uid": f"{kind}-{of}"}
+        meta["ownerReferences"] = [reference | {"controller": True}]
     if owner and owner[0] == "Job":
         spec["restartPolicy"] = "Never"
     phase = more.get("phase") or ("Running" if more.get("node") else "Pending")
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": phase}}
-
-
-def node(name: str, taints: list[Object] | None = None) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "spec": {"taints": taints} if taints else {},
-        "status": {
-            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "50"},
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
 
 
 LABELS = st.fixed_dictionaries(
@@ -124,7 +102,8 @@ def dumps(draw: st.DrawFn) -> list[Object]:
     """A few nodes, pods of owners that are missing, pods without an owner, and labels that they share."""
     taint = {"key": "own", "effect": draw(st.sampled_from(["NoSchedule", "NoExecute"]))}
     found = [
-        node(f"n{number}", [taint] if number == 2 and draw(st.booleans()) else None) for number in range(3)
+        node(f"n{number}", taints=[taint] if number == 2 and draw(st.booleans()) else [])
+        for number in range(3)
     ]
     for number in range(draw(st.integers(1, 4))):
         kind = draw(st.sampled_from(["ReplicaSet", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"]))
@@ -204,16 +183,9 @@ def test_a_daemon_set_that_is_not_everywhere_stays_where_it_is() -> None:
 
 
 def test_a_replica_set_wants_no_pod_for_one_that_was_evicted() -> None:
-    pods = [
-        pod(
-            f"web-1-{number}",
-            {"app": "a"},
-            ("ReplicaSet", "web-1"),
-            node="n0",
-            phase="Failed" if number else "",
-        )
-        for number in range(3)
-    ]
+    of = ("ReplicaSet", "web-1")
+    phases = ("", "Failed", "Failed")
+    pods = [pod(f"web-1-{n}", {"app": "a"}, of, node="n0", phase=phase) for n, phase in enumerate(phases)]
     imported(objects=[node("n0"), *pods])
 
 
@@ -223,11 +195,9 @@ def test_a_deployment_takes_over_the_replica_set_that_is_rebuilt() -> None:
         pod(f"web-1-{n}", labels | {"pod-template-hash": "1"}, ("ReplicaSet", "web-1"), node="n0")
         for n in "ab"
     ]
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
-    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
-    meta = {"name": "web", "namespace": "default", "uid": "d"}
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
-    preview, _ = imported(objects=[node("n0"), *pods, deployment])
+    owner = deployment("web", 2, cpu="1m")
+    owner["metadata"]["uid"] = "d"
+    preview, _ = imported(objects=[node("n0"), *pods, owner])
     assert preview.rebuilt == {"ReplicaSet": 1}
     [row] = Manifest.objects.filter(kind="ReplicaSet")
     assert row.manifest["metadata"]["ownerReferences"][0]["uid"] == "d"
@@ -244,14 +214,7 @@ def test_an_owner_that_an_api_server_refuses_is_not_guessed() -> None:
 def test_a_deployment_whose_replica_set_is_refuted_is_paused_and_makes_no_pod() -> None:
     labels = {"app": "web", "pod-template-hash": "1"}
     pods = [pod("web-1-a", labels, ("ReplicaSet", "web-1"), node="n0"), pod("stranger", labels, node="n0")]
-    template = {
-        "metadata": {"labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "c", "image": "x"}]},
-    }
-    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-    meta = {"name": "web", "namespace": "default", "uid": "d"}
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
-    preview, made = imported(objects=[node("n0"), *pods, deployment])
+    preview, made = imported(objects=[node("n0"), *pods, deployment("web", 1)])
     assert preview.rebuilt == {} and preview.missing_owners == {"ReplicaSet": 1}
     assert [
         said.startswith("Deployment web is paused: the ReplicaSet of its pods") for said in made.warnings

@@ -23,6 +23,7 @@ from tests.scheduler_core.sim.builders import (
     write,
 )
 from tests.scheduler_core.stored import prepare
+from tests.tables import table
 
 CASE = Path(__file__).parent / "data" / "nodename-wffc.yaml"
 NOT_BOUND = (
@@ -86,31 +87,10 @@ def test_a_pod_that_came_with_its_node_waits_for_its_devices(release: str) -> No
     def own(name: str, **reference: str) -> dict[str, Any]:
         return pinned(name, "", volumes=[], resourceClaims=[{"name": "x", **reference}])
 
-    requests = [
-        {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}
-    ]
-    devices = [
-        ("DeviceClass", "gpu", {"selectors": [{"cel": {"expression": 'device.driver == "gpu.x"'}}]}),
-        ("ResourceClaim", "c", {"devices": {"requests": requests}}),
-        (
-            "ResourceSlice",
-            "s",
-            {
-                "driver": "gpu.x",
-                "nodeName": "node-0",
-                "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
-                "devices": [{"name": "d"}],
-            },
-        ),
-    ]
+    devices = table(__file__, "a_pod_that_came_with_its_node_waits_for_its_devices")
     cluster = make_cluster(
         1,
-        *(
-            prepare(
-                {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-            )
-            for kind, name, spec in devices
-        ),
+        *map(prepare, devices),
         own("missing", resourceClaimName="none"),
         own("made", resourceClaimTemplateName="none"),
         own("unallocated", resourceClaimName="c"),

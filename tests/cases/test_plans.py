@@ -12,7 +12,7 @@ from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.workloads import pending_pods
-from tests.manifests import make_object
+from tests.manifests import deployment, make_object
 from tests.scheduler_core.whatif.clusters import cluster_of, node, pod
 from tests.tables import table
 
@@ -203,19 +203,7 @@ def test_a_daemonset_outside_the_system_gets_a_class_of_the_cluster_or_a_new_one
 def test_a_field_that_the_owner_did_not_write_is_not_edited() -> None:
     """An admission plugin put the selector on the pod: dropping it in the template would change nothing."""
     documents = _documents("spread-cordoned.yaml")[:2]
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "web", "uid": "u"},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "c", "image": "x"}]},
-            },
-        },
-    }
+    owner = make_object("apps/v1", "ReplicaSet", "web", uid="u", spec=deployment("web", 1)["spec"])
     made = pod("web-1", owner="ReplicaSet/web", labels={"app": "web"})
     made["spec"]["nodeSelector"] = {"pool": "injected"}
     made["metadata"]["ownerReferences"][0]["uid"] = "u"

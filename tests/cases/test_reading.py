@@ -26,7 +26,6 @@ from scheduler_core.objects.reading import (
     type_of,
 )
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
-from tests.manifests import scheduler_config
 from tests.tables import table
 
 DATA = Path(__file__).parent / "data"
@@ -211,19 +210,7 @@ def test_nodelist_from_the_api(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_an_export_of_kube_scheduler_simulator(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], client: Client
 ) -> None:
-    node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}
-    pod = {"metadata": {"name": "web", "namespace": "default"},
-           "spec": {"priorityClassName": "gold", "containers": [{"name": "c", "image": "x"}]}}  # fmt: skip
-    export = {
-        "pods": [pod],
-        "nodes": [node],
-        "pvs": [],
-        "pvcs": None,
-        "storageClasses": [{"metadata": {"name": "standard"}, "provisioner": "x.example/y"}],
-        "priorityClasses": [{"metadata": {"name": "gold"}, "value": 10}],
-        "schedulerConfig": scheduler_config(),
-        "namespaces": [{"metadata": {"name": "default"}}],
-    }
+    export = table(__file__, "an_export_of_kube_scheduler_simulator")
     path = tmp_path / "export.json"
     path.write_text(json.dumps(export))
     status, told, said = simulate(capsys, str(path))
@@ -232,7 +219,7 @@ def test_an_export_of_kube_scheduler_simulator(
     code, answer = applied(path.read_bytes(), client)
     kinds = [one["kind"] for one in answer["created"]]
     assert (code, sorted(kinds)) == (200, ["Node", "Pod", "PriorityClass", "StorageClass"])
-    node["status"]["allocatable"]["cpu"] = "x"  # type: ignore[index]
+    export["nodes"][0]["status"]["allocatable"]["cpu"] = "x"
     path.write_text(json.dumps(export, indent=1))
     status, _, said = simulate(capsys, str(path))
     line = path.read_text().split("\n").index('     "cpu": "x",') + 1
@@ -244,17 +231,7 @@ def test_old_versions(capsys: pytest.CaptureFixture[str], client: Client) -> Non
     path = DATA / "old-versions.yaml"
     status, told, said = simulate(capsys, BASE, str(path))
     assert (status, len(told["bound"])) == (0, 5)
-    wanted = [
-        ("Deployment", "legacy", "extensions/v1beta1 is not served since 1.16: read as apps/v1"),
-        ("PodDisruptionBudget", "b", "policy/v1beta1 is not served since 1.25: read as policy/v1"),
-        ("CronJob", "cj", "batch/v1beta1 is not served since 1.25: read as batch/v1"),
-        (
-            "PriorityClass",
-            "pc",
-            "scheduling.k8s.io/v1beta1 is not served since 1.22: read as scheduling.k8s.io/v1",
-        ),
-        ("DaemonSet", "ds", "extensions/v1beta1 is not served since 1.16: read as apps/v1"),
-    ]
+    wanted = table(__file__, "old_versions")
     lines = [line.split(": ", 3)[3] for line in said.splitlines()]
     assert lines == [f"{kind} {name}: {words}" for kind, name, words in wanted]
     code, answer = applied(path.read_bytes(), client)
@@ -378,18 +355,8 @@ def test_a_scenario_is_no_object_to_simulate_and_one_in_utf16_is_replayed(
     assert "left out" not in capsys.readouterr().err
 
 
-NO_OBJECT = "there is no object in the text"
-NOT_AN_OBJECT = "a document without kind and metadata is no object"
-
-
 @pytest.mark.parametrize(
-    ("text", "line", "words"),
-    [
-        ("", None, NO_OBJECT),
-        ("# nothing\n---\n", None, NO_OBJECT),
-        ('{"apiVersion": "v1", "kind": "List", "items": []}', None, NO_OBJECT),
-        ("replicaCount: 1\n", 1, NOT_AN_OBJECT),
-    ],
+    ("text", "line", "words"), table(__file__, "a_text_without_any_object_is_refused_at_every_door")
 )
 @pytest.mark.django_db
 def test_a_text_without_any_object_is_refused_at_every_door(

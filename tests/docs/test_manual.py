@@ -28,9 +28,11 @@ IN_THE_TEXT = "http://127.0.0.1:8000"
 NOT_RUN = {"README": 1, "import": 1, "team": 1, "drive": 2}
 """Chapter -> blocks that are not run, each with its reason beside it."""
 OF: dict[str, tuple[str, ...]] = {
+    "controllers": ("scheduler_core/autoscaler/", "scheduler_core/descheduler/", "scheduler_core/karpenter/"),
     "drive": ("playground/kube_api/", "scheduler_core/sim/"),
     "follow": ("playground/remote/", "scheduler_core/incident/"),
     "plan": ("scheduler_core/whatif/",),
+    "releases": ("scheduler_core/releases/", "scheduler_core/scenario/upgrade.py"),
     "scenarios": ("playground/scenarios/", "scheduler_core/scenario/"),
 }
 """Chapters that take long -> what they are about: run where it, or the chapter, has changed, and by night."""

@@ -1,4 +1,5 @@
-// Runs `witness.answer(job)` in CPython compiled to WebAssembly: node run.js PATHS JOB, both in JSON; writes job.out.
+// Runs `witness.answer` in CPython compiled to WebAssembly: node run.js PATHS JOB OUT, paths as JSON; a job is read from
+// the file JOB, what comes of it is written to the file OUT.
 const { syncPython } = require('python-wasm');
 
 (async () => {
@@ -10,7 +11,10 @@ os.environ['PYTHONTZPATH'] = '/usr/share/zoneinfo'
 sys.path[:0] = json.loads(${JSON.stringify(process.argv[2])})
 try:
     import witness
-    witness.answer(json.loads(${JSON.stringify(process.argv[3])}))
+    with open(${JSON.stringify(process.argv[3])}) as job:
+        found = witness.answer(job.read())
+    with open(${JSON.stringify(process.argv[4])}, 'w') as out:
+        out.write(found)
     failed = ''
 except BaseException:
     failed = traceback.format_exc()

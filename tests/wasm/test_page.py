@@ -184,13 +184,13 @@ def test_a_browser_decides_every_lesson_and_recorded_case_as_this_machine(
     page.set_default_timeout(0)
 
     def ask(job: dict[str, Any]) -> Any:
-        return page.evaluate("job => load().then((ask) => ask('in_page', job, 'witness'))", json.dumps(job))
+        return page.evaluate("job => load().then((ask) => ask('answer', job, 'witness'))", json.dumps(job))
 
     there = ask({"lessons": ORDER, "cases": {}})
     assert there["bits"] == 32
     assert (
         there["lessons"]
-        == json.loads(witness().in_page(json.dumps({"lessons": ORDER, "cases": {}})))["lessons"]
+        == json.loads(witness().answer(json.dumps({"lessons": ORDER, "cases": {}})))["lessons"]
     )
     n_cases = 0
     for path in RECORDINGS:

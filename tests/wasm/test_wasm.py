@@ -1,6 +1,5 @@
 """The core decides alike where Python and NumPy are compiled to WebAssembly: 32 bits, from an archive, in node."""
 
-import gzip
 import importlib.util
 import json
 import marshal
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler_core.cli.conformance import read_cases
 from scheduler_core.scenario.gallery import ORDER
 from tests import servers
 
@@ -53,15 +53,13 @@ def witness() -> Any:
     return module
 
 
-def cases(share: float) -> dict[str, list[int]]:
-    """Places of cases, drawn of each file: one at least."""
+def cases(share: float) -> dict[str, list[Any]]:
+    """Cases drawn of each file: one at least."""
     drawn = {}
     for path in RECORDINGS:
-        with gzip.open(path, "rt") as lines:
-            number = sum(1 for line in lines if line.strip())
-        drawn[str(path)] = sorted(
-            random.Random(path.name).sample(range(number), max(min(1, number), int(number * share)))
-        )
+        every = list(read_cases(path))
+        n = max(min(1, len(every)), int(len(every) * share))
+        drawn[path.name] = random.Random(path.name).sample(every, n)
     return drawn
 
 
@@ -70,19 +68,16 @@ def cases(share: float) -> dict[str, list[int]]:
 def test_every_decision_is_that_of_this_machine(share: float, archive: Path, tmp_path: Path) -> None:
     folder = servers.wasm()
     assert folder is not None
-    job = {
-        "lessons": ORDER if share == 1 else ORDER[::8],
-        "cases": cases(share),
-        "out": str(tmp_path / "wasm.json"),
-    }
+    given = json.dumps({"lessons": ORDER if share == 1 else ORDER[::8], "cases": cases(share)})
+    job, out = tmp_path / "job.json", tmp_path / "out.json"
+    job.write_text(given)
     paths = [str(archive), str(HERE), f"{folder}/node_modules/@cowasm/py-numpy/dist/wasm"]
     subprocess.run(
-        ["node", str(HERE / "run.js"), json.dumps(paths), json.dumps(job)],
+        ["node", str(HERE / "run.js"), json.dumps(paths), str(job), str(out)],
         env={"NODE_PATH": f"{folder}/node_modules", "PATH": os.environ["PATH"]},
         check=True,
     )
-    there = json.loads((tmp_path / "wasm.json").read_text())
-    here = json.loads(json.dumps(witness().answer({**job, "out": str(tmp_path / "native.json")})))
+    there, here = json.loads(out.read_text()), json.loads(witness().answer(given))
     assert (here.pop("bits"), there.pop("bits")) == (64, 32)
     assert there == here
     assert all(lesson[-1] for lesson in here["lessons"].values())

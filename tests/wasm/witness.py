@@ -5,52 +5,25 @@ Imported by the suite, and by the Python within node, where there is neither pyt
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 
-def answer(job: dict[str, Any]) -> dict[str, Any]:
-    """What comes of the lessons `lessons`, and of the cases at the places `cases[file]`; written to the file `out`."""
-    from scheduler_core.cli.conformance import read_cases
-
-    cases = {file: list(read_cases(Path(file))) for file in job["cases"]}
-    drawn = {file: [cases[file][place] for place in places] for file, places in job["cases"].items()}
-    found = _found(job["lessons"], drawn)
-    Path(job["out"]).write_text(json.dumps(found))
-    return found
-
-
-def in_page(given: str) -> str:
-    """The same of a job in JSON that has the cases themselves; asked by a page's worker."""
-    job = json.loads(given)
-    return json.dumps(_found(job["lessons"], job["cases"]))
-
-
-def _found(lessons: list[str], cases: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def answer(given: str) -> str:
+    """What comes of the lessons `lessons` and of the cases `cases`, by file; a job and its answer are JSON."""
     from scheduler_core.cli.conformance import run_case
 
-    return {
+    job = json.loads(given)
+    found = {
         "bits": np.dtype(np.intp).itemsize * 8,
-        "lessons": {name: _lesson(name) for name in lessons},
+        "lessons": {name: _lesson(name) for name in job["lessons"]},
         "cases": {
             file: {case["name"]: [str(difference) for difference in run_case(case)] for case in every}
-            for file, every in cases.items()
+            for file, every in job["cases"].items()
         },
     }
-
-
-def rate(given: str) -> str:
-    """Pods placed a second, of 300 on 100 nodes, as JSON."""
-    from time import perf_counter
-
-    from scheduler_core.scenario import load_scenario, run_scenario
-
-    scenario = load_scenario(given)
-    begun = perf_counter()
-    run = run_scenario(scenario)
-    return json.dumps(len(run.cycles) / (perf_counter() - begun))
+    return json.dumps(found)
 
 
 def _lesson(name: str) -> list[Any]:

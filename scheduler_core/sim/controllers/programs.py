@@ -127,7 +127,7 @@ def _target(document: Any, path: str) -> VerticalTarget:
     if mode not in UPDATE_MODES:
         raise InvalidObject(f"{path}.updateMode", mode, f"must be one of {', '.join(UPDATE_MODES)}")
     resources = document.get("controlledResources", list(RESOURCES))
-    if not isinstance(resources, list) or not set(resources) <= set(RESOURCES):
+    if not isinstance(resources, list) or not all(name in RESOURCES for name in resources):
         raise InvalidObject(
             f"{path}.controlledResources", resources, f"must be a list of {', '.join(RESOURCES)}"
         )

@@ -16,7 +16,7 @@ from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario, 
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.redact import redact
-from tests.manifests import node, pod
+from tests.manifests import make_object, node, pod, scenario
 from tests.tables import table
 
 SMALL = RunBounds(objects=20)
@@ -26,24 +26,13 @@ OF_A_JOB = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
 
 def workload(kind: str, name: str = "web", **spec: Any) -> dict[str, Any]:
     version = {"Job": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
-    selector = {} if kind == "Job" else {"selector": {"matchLabels": {"a": "b"}}}
-    if kind == "ReplicationController":
-        selector = {"selector": {"a": "b"}}
-    return {
-        "apiVersion": version,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {**selector, **spec, "template": OF_A_JOB if kind == "Job" else TEMPLATE},
-    }
+    selector = {"a": "b"} if kind == "ReplicationController" else {"matchLabels": {"a": "b"}}
+    own = {"template": OF_A_JOB} if kind == "Job" else {"selector": selector, "template": TEMPLATE}
+    return make_object(version, kind, name, namespace="default", spec=spec | own)
 
 
 def document(*objects: dict[str, Any], steps: list[Any] | None = None) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.playground/v1",
-        "kind": "Scenario",
-        "objects": list(objects),
-        "steps": steps or [{"run": "idle"}],
-    }
+    return scenario(objects=list(objects), steps=steps or [{"run": "idle"}])
 
 
 def problem(document: dict[str, Any], bounds: RunBounds = SMALL) -> tuple[str, str]:
@@ -88,36 +77,14 @@ def test_virtual_time_has_one_cap_for_all_steps_together(steps: list[Any], path:
 def test_time_that_a_run_takes_by_itself_is_held_to_the_cap() -> None:
     # A pod that ends lets time pass in `run: idle`; what a step then adds is over the cap, which the text does not say.
     short = RunBounds(virtual_ns=60 * 10**9)
-    scenario = load_scenario(
-        document(node("n1"), pod("p", cpu="100"), steps=[{"advance": "50s"}]), bounds=short
-    )
-    assert run_scenario(scenario, bounds=short).cycles
+    waits = load_scenario(document(node("n1"), pod("p", cpu="100"), steps=[{"advance": "50s"}]), bounds=short)
+    assert run_scenario(waits, bounds=short).cycles
     with pytest.raises(ScenarioError, match=r"steps\[0\]\.advance: makes .* of virtual time"):
-        run_scenario(scenario, bounds=RunBounds(virtual_ns=40 * 10**9))
+        run_scenario(waits, bounds=RunBounds(virtual_ns=40 * 10**9))
 
 
 DOCUMENTS = [load_documents(gallery_text(name))[0].value for name in ORDER]
-JUNK = st.sampled_from(
-    [
-        None,
-        "",
-        "x",
-        "-1",
-        0,
-        -1,
-        2**70,
-        1.5,
-        True,
-        [],
-        {},
-        [None],
-        [[]],
-        {"a": None},
-        [{"a": 1}],
-        "1e9999",
-        "a/b/c",
-    ]
-)
+JUNK = st.sampled_from(table(__file__, "JUNK"))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -152,13 +119,13 @@ def broken_documents(draw: st.DrawFn) -> dict[str, Any]:
 @given(broken_documents())
 def test_a_broken_scenario_runs_or_is_refused_in_words(document: dict[str, Any]) -> None:
     try:
-        scenario = load_scenario(document)
+        loaded = load_scenario(document)
     except ScenarioError as error:
         assert all(problem.reason for problem in error.problems)
         return
-    scenario_digest(scenario)
-    redact(scenario)
+    scenario_digest(loaded)
+    redact(loaded)
     try:
-        run_scenario(scenario, max_cycles=2_000).metrics()
+        run_scenario(loaded, max_cycles=2_000).metrics()
     except ScenarioError as error:
         assert all(problem.reason for problem in error.problems)

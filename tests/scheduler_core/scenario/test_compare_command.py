@@ -12,6 +12,7 @@ import pytest
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario, run_scenario
 from scheduler_core.scenario.gallery import four_ways
+from tests import manifests
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 from tests.tables import table
 
@@ -66,50 +67,25 @@ def test_only_both_rules_keep_gpu_nodes_for_gpu_pods() -> None:
     assert wrong["both"] == (0, 0)
 
 
-def scenario(tmp_path: Path, *, gates: bool = True, nodes: int = 1) -> str:
-    objects = [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": f"node-{place}"},
-            "status": {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}},
-        }
-        for place in range(nodes)
-    ]
-    objects.append(table(__file__, "scenario"))
-    container = {"name": "c", "image": "app", "resources": {"requests": {"cpu": "3"}}}
-    objects += [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"train-{place}", "namespace": "ml"},
-            "spec": {"containers": [container], "schedulingGroup": {"podGroupName": "train"}},
-        }
-        for place in range(2)
-    ]
-    document = {
-        "apiVersion": "scheduling.playground/v1",
-        "kind": "Scenario",
-        "name": "gang",
-        "title": "A gang on too few nodes",
-        "kubernetesRelease": "1.36",
-        **({"featureGates": {"GenericWorkload": True, "GangScheduling": True}} if gates else {}),
-        "objects": objects,
-        "steps": [{"run": "idle"}],
-    }
+def scenario(tmp_path: Path, *, gates: bool = True, nodes: int = 2) -> str:
+    """A group of two on one or two nodes, with the gates of pod groups on or off."""
+    found = manifests.scenario(**table(__file__, "scenario"))
+    if not gates:
+        del found["featureGates"]
+    del found["objects"][nodes:2]
     path = tmp_path / "gang.yaml"
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps(found))
     return str(path)
 
 
 def test_a_group_that_waits_is_told_with_what_would_place_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["group", scenario(tmp_path), "ml/train"]) == 1
+    assert main(["group", scenario(tmp_path, nodes=1), "ml/train"]) == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "ml/train waits: 1 of the 2 members it needs fit at once, 1 too few."
     assert "  -> Add 1 node like node-0: 2 members fit." in said
-    assert main(["group", scenario(tmp_path, nodes=2), "ml/train", "--json"]) == 0
+    assert main(["group", scenario(tmp_path), "ml/train", "--json"]) == 0
     story = json.loads(capsys.readouterr().out)
     assert story["scheduled"] == 2
     assert story["condition"]["reason"] == "Scheduled"

@@ -9,6 +9,7 @@ import pytest
 from scheduler_core.scenario.difference import Beside, beside, compare, n_same, partings, why
 from scheduler_core.scenario.run import run as run_scenario
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+from tests.tables import table
 
 
 @dataclass(frozen=True)
@@ -60,47 +61,12 @@ def test_a_pod_that_is_in_one_run_only_is_not_called_untried() -> None:
     assert (parted.number, parted.cycles) == (1, (None, 1))
 
 
-FILTERED = {"filter": {"n1": {"plugin": "NodeUnschedulable", "reasons": ["node(s) were unschedulable"]}}}
-SCORED_A = {
-    "scores": {"Fit": {"n1": 60, "n2": 40}, "Spread": {"n1": 5, "n2": 10}},
-    "weights": {"Fit": 1, "Spread": 2},
-    "total": {"n1": 70, "n2": 60},
-}
-SCORED_B = {
-    **SCORED_A,
-    "scores": {**SCORED_A["scores"], "Fit": {"n1": 30, "n2": 40}},
-    "total": {"n1": 40, "n2": 60},
-}
-TIED = {**SCORED_A, "total": {"n1": 60, "n2": 60}}
-
-
 @pytest.mark.parametrize(
     ("a", "b", "told", "was", "words"),
-    [
-        (One(1, "p", "n1"), One(1, "p", "n2"), ({}, FILTERED), ("", ""),
-         "NodeUnschedulable rejects n1 in B (was unschedulable), but not in A."),
-        (One(1, "p", "n2"), One(1, "p", "n1"), (FILTERED, {}), ("", ""),
-         "NodeUnschedulable rejects n1 in A (was unschedulable), but not in B."),
-        (One(1, "p", "n1"), One(1, "p", "n2"), (SCORED_A, SCORED_B), ("", ""),
-         "The points of Fit make the difference: in A 60 to n1 and 40 to n2; in B 30 to n1 and 40 to n2."),
-        (One(1, "p", "n1"), One(1, "p", "n2"), (TIED, TIED), ("", ""),
-         "n1 and n2 have the same points on both sides: a tie, which a random draw settles."),
-        (None, One(1, "p", "n2"), (None, FILTERED), ("n1", "n2"),
-         "In A it stays on n1. In B NodeUnschedulable rejects that node (was unschedulable)."),
-        (None, One(1, "p", "n2"), (None, {"total": {"n2": 1}}), ("n3", "n2"),
-         "In A it stays on n3, which is no candidate in B."),
-        (One(1, "p", "n1"), None, (SCORED_A, None), ("n1", ""),
-         "Only A decided this pod; in B it was not tried."),
-        (One(1, "p", "n1"), None, (SCORED_A, None), ("n1", None),
-         "Only A decided this pod; in B it does not exist."),
-        (One(1, "p", "", "unschedulable"), One(1, "p", "", "unschedulable"), ({}, {}), ("", ""),
-         "It waits on both sides, with different messages."),
-        (One(1, "p", "n1"), One(1, "p", "", "unschedulable"), (SCORED_A, {"filter": {}}), ("", ""),
-         "n1 is no candidate in B."),
-        (One(1, "p", "n1"), One(1, "p", "n2"), (None, None), ("", ""), ""),
-    ],
-)  # fmt: skip
+    table(__file__, "the_plugin_score_or_filter_that_made_the_difference_is_named"),
+)
 def test_the_plugin_score_or_filter_that_made_the_difference_is_named(
-    a: One | None, b: One | None, told: Any, was: Any, words: str
+    a: list[Any] | None, b: list[Any] | None, told: Any, was: Any, words: str
 ) -> None:
-    assert why(Beside("p", 1, (a, b), False), told, ("A", "B"), was) == words
+    decisions = tuple(one and One(*one) for one in (a, b))
+    assert why(Beside("p", 1, decisions, False), told, ("A", "B"), was) == words

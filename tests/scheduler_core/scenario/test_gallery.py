@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 import scheduler_core.scenario.gallery as gallery_package
+from scheduler_core.cli.main import main
 from scheduler_core.framework.preemption.candidates import CRITERIA
 from scheduler_core.releases import RELEASES
 from scheduler_core.scenario import Scenario, ScenarioRun, run_scenario, with_seed
@@ -80,28 +80,13 @@ def test_ties_that_are_drawn_spread_what_a_packing_score_cannot_tell_apart() -> 
     assert {run.metrics()["pending"] for run in by_gpu} == {0}
 
 
-def test_the_optimum_of_the_greedy_scene_is_what_trying_all_placements_finds() -> None:
-    scenario = gallery_scenario("greedy-against-optimum")
-    free = {manifest["metadata"]["name"]: 4 for manifest in scenario.objects if manifest["kind"] == "Node"}
-    asked = _cpus(scenario)
-    best = max(
-        sum(node is not None for node in placement)
-        for placement in product([*free, None], repeat=len(asked))
-        if all(
-            sum(cpu for cpu, on in zip(asked.values(), placement, strict=True) if on == node) <= room
-            for node, room in free.items()
-        )
-    )
-    assert best == len(asked) == 3
-    assert run_scenario(scenario).metrics()["bound"] == 2
-
-
-def _cpus(scenario: Scenario) -> dict[str, int]:
-    return {
-        manifest["metadata"]["name"]: int(manifest["spec"]["containers"][0]["resources"]["requests"]["cpu"])
-        for manifest in scenario.objects
-        if manifest["kind"] == "Pod"
-    }
+def test_the_optimum_of_the_greedy_scene_places_the_pod_that_one_by_one_finds_no_room(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path(gallery_package.__file__).parent / "greedy-against-optimum.yaml"
+    assert main(["optimum", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["placed"] == [2, 3] and found["proved"]
 
 
 def test_without_popping_from_backoff_the_pod_sits_its_backoff_out() -> None:

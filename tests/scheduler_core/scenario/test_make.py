@@ -326,26 +326,19 @@ def test_a_busy_cluster_can_be_shown_to_strangers(release: Release, devices: boo
     assert leaked_names(redacted, ["because"]) == []
 
 
-def test_bound_pods_become_pending_again_and_only_inputs_are_taken_over() -> None:
-    live = LiveCluster()
-    live.write(make_node("n"))
-    live.write(make_pod("p"))
-    live.run(("idle", 0, 64))
-    scenario = live.made().scenario
-    node, pod = scenario.objects
-    assert pod == {**make_pod("p"), "metadata": {"name": "p", "namespace": "default"}}
-    assert node["metadata"] == {"name": "n"} and "uid" not in json.dumps(scenario.objects)
-    assert [step.verb for step in scenario.steps] == ["run"]
-
-
-def test_a_write_that_changed_a_label_is_that_label_alone() -> None:
+def test_bound_pods_become_pending_again_and_only_inputs_and_what_they_changed_are_taken_over() -> None:
     live = LiveCluster()
     live.write(make_node("n"))
     live.write(make_pod("p"))
     live.run(("idle", 0, 64))
     live.change("Pod", "p", tier="front")
     live.run(("idle", 0, 64))
-    patch = live.made().scenario.steps[1].patch
+    scenario = live.made().scenario
+    node, pod = scenario.objects
+    assert pod == {**make_pod("p"), "metadata": {"name": "p", "namespace": "default"}}
+    assert node["metadata"] == {"name": "n"} and "uid" not in json.dumps(scenario.objects)
+    assert [step.verb for step in scenario.steps] == ["run", "patch", "run"]
+    patch = scenario.steps[1].patch
     assert patch is not None and patch.patch == {"metadata": {"labels": {"tier": "front"}}}
 
 

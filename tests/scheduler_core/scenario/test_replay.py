@@ -14,7 +14,6 @@ import pytest
 import scheduler_core.scenario
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import dump_scenario, run_scenario
-from scheduler_core.scenario.gallery import ORDER, gallery_text
 from tests.manifests import scheduler_config
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod, make_scenario
 from tests.tables import table
@@ -42,14 +41,6 @@ def test_a_scenario_that_holds_exits_0(file: Path, capsys: pytest.CaptureFixture
     assert main(["replay", str(file), "--check", "--cycles"]) == 0
     out = capsys.readouterr().out
     assert "1 of 1 expectations hold" in out and "default/p bound n" in out
-
-
-def test_bad_input_exits_2_with_line_and_path(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.write_text(file.read_text().replace("seed: 0", "seed: x"))
-    assert main(["replay", str(file)]) == 2
-    assert 'seed: "x" must be an integer' in capsys.readouterr().err
-    assert main(["replay", str(file.parent / "absent.yaml"), "--json"]) == 2
-    assert json.loads(capsys.readouterr().out)["status"] == "unusable"
 
 
 def test_check_wants_something_to_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,12 +95,6 @@ def test_another_seed_leaves_recorded_decisions_aside(file: Path, capsys: pytest
     assert main(["replay", str(file), "--record", str(recorded)]) == 0
     assert main(["replay", str(recorded), "--seed", "9"]) == 0
     assert "reproduced" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ORDER)
-def test_gallery_files_pass_the_check_from_the_command_line(name: str) -> None:
-    assert main(["replay", str(GALLERY / f"{name}.yaml"), "--check"]) == 0
-    assert gallery_text(name) == (GALLERY / f"{name}.yaml").read_text()
 
 
 @pytest.mark.nightly("scheduler_core/scenario/", "scheduler_core/cli/")
@@ -174,9 +159,9 @@ def test_each_bad_input_exits_2_and_names_its_path(
 
 
 @pytest.mark.parametrize(
-    "n", [5_000, pytest.param(25_000, marks=pytest.mark.nightly("scheduler_core/scenario/"))]
+    "n", [2_000, pytest.param(25_000, marks=pytest.mark.nightly("scheduler_core/scenario/"))]
 )
-def test_tens_of_thousands_of_steps_are_run_and_end(n: int) -> None:
+def test_thousands_of_steps_are_run_and_end(n: int) -> None:
     steps = [{"cordon": "n"}, {"uncordon": "n"}] * n
     run = run_scenario(make_scenario(make_node("n"), make_pod("p"), steps=[{"run": "idle"}, *steps[1:]]))
     assert run.placement() == {"default/p": "n"} and len(run.cycles) == 1

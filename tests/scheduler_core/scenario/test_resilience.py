@@ -42,47 +42,23 @@ def test_what_the_cluster_bears_holds(expectation: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expectation", "objects", "words"),
-    [
-        ({"fits": {"deployment": "web", "atLeast": 9}}, CLUSTER, "but 8 do. The next one: 0/3 .* Insufficient cpu."),
-        (
-            {"survives": {"anyZone": True}},
-            (*NODES, deployment("web", 5)),
-            "The loss of the zone of [bc] and 1 more leaves 1 pod without a node, more than 0: default/web-",
-        ),
-        (
-            {"survives": {"anyOneNode": True, "maxPending": 1}},
-            (*NODES, deployment("web", 10)),
-            "The loss of node a leaves 2 pods without a node, more than 1: .* Insufficient cpu.",
-        ),
-        ({"survives": {"anyOf": "row"}}, CLUSTER, "A loss was to be survived, but no node carries row."),
-        ({"survives": {"anyOneNode": True}}, (deployment("web", 1),), "was to be survived, but there is no node."),
-        (
-            {"survives": {"anyOneNode": True, "anyZone": True}},
-            (make_node("a", "4"), deployment("web", 1)),
-            f"A loss was to be survived, but no node carries {ZONE}.",
-        ),
-        ({"fits": {"deployment": "web", "atLeast": 1}}, (deployment("web", 1),), "but 0 do. .*no nodes available"),
-        ({"drain": {"nodes": ["a", "b", "c"]}}, CLUSTER, "a, b, c cannot be drained: .* finds? none"),
-        (
-            {"drain": {"nodes": ["a", "b"]}},
-            (*NODES, deployment("web", 4), budget("web", maxUnavailable=0)),
-            "held up by a budget. Cannot evict pod as it would violate the pod's disruption budget",
-        ),
-        (
-            {"drain": {"nodes": ["a", "b"], "within": "29s"}},
-            CLUSTER,
-            "a, b cannot be drained within 29s: after that time .* stays there. It is ending.",
-        ),
-        ({"drain": {"nodes": ["a"]}}, (*NODES, make_pod("bare", node="a")), "bare has no owner that recreates it"),
-    ],
-)  # fmt: skip
+    ("expectation", "n_nodes", "replicas", "max_unavailable", "words"),
+    table(__file__, "what_it_does_not_bear_is_told_with_the_pod_and_the_reason"),
+)
 def test_what_it_does_not_bear_is_told_with_the_pod_and_the_reason(
-    expectation: dict[str, Any], objects: tuple[dict[str, Any], ...], words: str
+    expectation: dict[str, Any], n_nodes: int, replicas: int, max_unavailable: int | None, words: str
 ) -> None:
-    found = finding(expectation, *objects)
+    budgets = [] if max_unavailable is None else [budget("web", maxUnavailable=max_unavailable)]
+    found = finding(expectation, *NODES[:n_nodes], deployment("web", replicas), *budgets)
     assert not found.holds
     assert re.search(words, found.sentence), found.sentence
+
+
+def test_a_pod_without_an_owner_and_a_zone_that_no_node_names_are_told() -> None:
+    found = finding({"drain": {"nodes": ["a"]}}, *NODES, make_pod("bare", node="a"))
+    assert not found.holds and "bare has no owner that recreates it" in found.sentence
+    found = finding({"survives": {"anyOneNode": True, "anyZone": True}}, make_node("a"), deployment("web", 1))
+    assert not found.holds and f"to be survived, but no node carries {ZONE}." in found.sentence
 
 
 @pytest.mark.parametrize(("replicas", "holds"), [(2, True), (10, False)])

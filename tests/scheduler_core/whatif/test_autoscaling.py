@@ -14,6 +14,7 @@ from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import scaling
 from scheduler_core.whatif.answers import answer_question, answer_text
+from tests.manifests import deployment
 from tests.tables import table
 
 from .test_descheduling import cluster, node, pod
@@ -151,14 +152,6 @@ def test_every_node_says_why_it_stays_or_goes() -> None:
     assert kept["d"] == "Stays: its group web is at its least size, 5."
 
 
-def test_an_evicted_pod_is_made_again_and_placed() -> None:
-    simulation = cluster(of_pool("a", "web"), of_pool("b", "web"), pod("one", "a", "1"), pod("two", "b", "1"))
-    run = scaling.run_loops(simulation, scaling.Given(), scaling.PriceList(()))
-    assert len(run.removed) == 1 and run.evictions == 1
-    pods = [stored.typed for stored in run.simulation.world.all("Pod")]
-    assert {one.node_name for one in pods} == {"a", "b"} - set(run.removed) and len(pods) == 2
-
-
 def test_where_no_group_is_given_each_pool_is_one_and_said_to_be_guessed() -> None:
     simulation = cluster(of_pool("a", "web"), pod("full", "a", "3"), pending("new", "3"))
     answer = answer_question(simulation, {"ask": "autoscale"})
@@ -209,24 +202,20 @@ def test_what_cannot_be_used_is_named(given: Any, said: str) -> None:
         answer_question(cluster(of_pool("a", "web")), {"ask": "autoscale", "autoscaler": given})
 
 
-def test_a_workload_of_the_cluster_s_own_controllers_is_followed() -> None:
-    """The Deployment makes the evicted pods again; the node that came is removed when they need it no longer."""
+@pytest.mark.parametrize("is_made_again_by", ["the run", "a Deployment of the cluster"])
+def test_an_evicted_pod_is_made_again_and_placed(is_made_again_by: str) -> None:
     simulation = cluster(of_pool("a", "web"), of_pool("b", "web"))
-    template = {
-        "metadata": {"labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "c", "image": "web", "resources": {"requests": {"cpu": "1"}}}]},
-    }
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template},
-    }
-    simulation.submit(WriteObject(prepare(deployment)))
+    if is_made_again_by == "the run":
+        made: Any = [pod("one", "a", "1"), pod("two", "b", "1")]
+    else:
+        made = [deployment("web", 2)]
+    for manifest in made:
+        simulation.submit(WriteObject(prepare(manifest)))
     simulation.run_until_idle()
     run = scaling.run_loops(simulation, scaling.Given(), scaling.PriceList(()))
-    assert len(run.removed) == 1
-    assert len(run.simulation.world.all("Pod")) == 2
+    assert len(run.removed) == 1 and run.evictions == 1
+    pods = [stored.typed for stored in run.simulation.world.all("Pod")]
+    assert {one.node_name for one in pods} == {"a", "b"} - set(run.removed) and len(pods) == 2
 
 
 NOW_NS = 1_800_000_000 * 10**9

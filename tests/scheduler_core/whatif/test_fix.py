@@ -14,6 +14,7 @@ from scheduler_core.fork import Fork
 from scheduler_core.objects.reading import from_objects
 from scheduler_core.whatif.fix_search import Search, SearchLimits
 from scheduler_core.whatif.fixes import Fix
+from tests.manifests import make_object
 from tests.scheduler_core.whatif.random_clusters import (
     ALL,
     CLASSES,
@@ -301,39 +302,6 @@ def test_a_set_of_pods_that_must_go_has_none_that_could_stay() -> None:
     assert (sets[0].kind, sets[0].harm) == ("harms", "2 pods lost")
 
 
-@pytest.mark.parametrize("amount", ["1", "1700m"])
-def test_the_largest_request_that_fits_is_told(amount: str) -> None:
-    cluster = Cluster(
-        [node("n0")],
-        [pod("p0", on="n0", requests={"cpu": amount})],
-        pod("pending", requests={"cpu": "1900m"}),
-    )
-    first = next(fix for fix in cluster.fixes() if fix.what == "lower-request")
-    assert first.added == (('cpu: "1"',) if amount == "1" else ("cpu: 300m",))
-
-
-def test_max_skew_is_relaxed_no_further_than_needed() -> None:
-    nodes = [node("n0", labels={"zone": "a"}), node("n1", cpu="1", labels={"zone": "b"})]
-    pods = [pod(f"p{index}", on="n0", labels={"app": "x"}) for index in range(2)]
-    constraint = {
-        "maxSkew": 1,
-        "topologyKey": "zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "x"}},
-    }
-    pending = pod(
-        "pending",
-        labels={"app": "x"},
-        requests={"cpu": "1500m"},
-        priority=0,
-        topologySpreadConstraints=[constraint],
-    )
-    relaxed = [fix for fix in Cluster(nodes, pods, pending).fixes() if fix.what == "relax-spread"]
-    assert [(fix.title, fix.lands) for fix in relaxed] == [
-        ("Relax maxSkew over zone from 1 to 3", {"default/pending": "n0"})
-    ]
-
-
 def test_a_pod_that_waits_at_permit_is_rejected_not_deleted() -> None:
     cluster = Cluster([node("n0")], [], pod("pending", requests={"cpu": "1500m"}, priority=0))
     scheduler = cluster.simulation().scheduler
@@ -424,12 +392,9 @@ def test_a_request_is_not_lowered_below_what_pods_like_it_used(used: str, is_sho
         [pod("p0", on="n0", requests={"cpu": "1"}, owned=True)],
         pod("pending", requests={"cpu": "1100m"}, owned=True),
     )
-    metrics = {
-        "apiVersion": "metrics.k8s.io/v1beta1",
-        "kind": "PodMetrics",
-        "metadata": {"name": "p0", "namespace": "default"},
-        "containers": [{"name": "c", "usage": {"cpu": used, "memory": "20Mi"}}],
-    }
+    usage = [{"name": "c", "usage": {"cpu": used, "memory": "20Mi"}}]
+    head = ("metrics.k8s.io/v1beta1", "PodMetrics", "p0")
+    metrics = make_object(*head, namespace="default", containers=usage)
     cluster.pods = [item.manifest for item in from_objects([*cluster.pods, metrics])[:-1]]
     lowered = [fix for fix in cluster.fixes() if fix.what == "lower-request" and "CPU" in fix.title]
     assert [fix.note.endswith("pods like it use 700m at most") for fix in lowered] == [True] * is_shown

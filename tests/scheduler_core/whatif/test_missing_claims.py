@@ -10,25 +10,9 @@ from tests.scheduler_core.scenario.builders import document, make_node, make_pod
 from tests.tables import table
 
 
-def storage_class(
-    name: str, mode: str, *, default: bool = False, provisioner: str = "x.io/y"
-) -> dict[str, Any]:
-    notes = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}} if default else {}
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": name, **notes},
-        "provisioner": provisioner,
-        "volumeBindingMode": mode,
-    }
-
-
 def needing(*claims: str) -> dict[str, Any]:
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
     return make_pod("p", volumes=volumes)
-
-
-WAITS, AT_ONCE = "WaitForFirstConsumer", "Immediate"
 
 
 @pytest.mark.parametrize(

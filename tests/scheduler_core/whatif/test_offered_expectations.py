@@ -7,32 +7,9 @@ import pytest
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.questions import BAD, GOOD
+from tests.manifests import deployment
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod
 from tests.tables import table
-
-
-def workload(replicas: int, cpu: str) -> dict[str, Any]:
-    labels = {"app": "web"}
-    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }
-
-
-def zone(name: str) -> dict[str, Any]:
-    node = make_node(name)
-    node["metadata"]["labels"] = {
-        **(node["metadata"].get("labels") or {}),
-        "topology.kubernetes.io/zone": name,
-    }
-    return node
 
 
 @pytest.mark.parametrize(
@@ -44,7 +21,8 @@ def zone(name: str) -> dict[str, Any]:
 def test_what_is_offered_is_what_should_hold(
     asked: dict[str, Any], replicas: int, cpu: str, tone: str
 ) -> None:
-    objects = [zone("a"), zone("b"), workload(replicas, cpu)]
+    nodes = [make_node(name, **{"topology.kubernetes.io/zone": name}) for name in "ab"]
+    objects = [*nodes, deployment("web", replicas, cpu)]
     if asked["ask"] == "backlog" and tone == BAD:
         objects.append(make_pod("waits", "640"))
     written = document(*objects)

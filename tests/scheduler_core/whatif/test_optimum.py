@@ -174,72 +174,6 @@ def test_it_is_the_best_of_all_placements(cluster: tuple[list[Manifest], list[Ma
     assert solution.score == best[-1] <= solution.score_at_most <= best[-1] + 1
 
 
-# ---- the rules one by one
-
-
-def placed(*objects: Manifest) -> int:
-    prepared = [prepare(item) for item in objects]
-    moving = [item for item in prepared if item["kind"] == "Pod" and not item["spec"].get("nodeName")]
-    _, solution = solved(prepared, moving)
-    return len(solution.node_of)
-
-
-def required(kind: str, key: str = "zone") -> Manifest:
-    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "x"}}}
-    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
-
-
-def test_anti_affinity_places_one_a_domain() -> None:
-    nodes_ = [make_node(f"n{index}", zone="ab"[index % 2]) for index in range(4)]
-    pods_ = [make_pod(f"p{index}", labels={"app": "x"}, **required("podAntiAffinity")) for index in range(4)]
-    assert placed(*nodes_, *pods_) == 2
-
-
-def test_affinity_wants_a_mate_in_the_domain_and_the_label() -> None:
-    def series(n: int) -> list[Manifest]:
-        return [
-            make_pod(f"p{index}", "2", labels={"app": "x"}, **required("podAffinity")) for index in range(n)
-        ]
-
-    assert (
-        placed(make_node("a", "2", zone="a"), make_node("b", "2", zone="b"), make_node("c"), *series(3)) == 1
-    )
-    assert placed(make_node("a", zone="a"), make_node("b", zone="a"), make_node("c"), *series(5)) == 4
-
-
-def test_a_pod_whose_mate_can_be_nowhere_is_not_placed() -> None:
-    assert (
-        placed(make_node("a", zone="a"), make_pod("p", labels={"app": "y"}, **required("podAffinity"))) == 0
-    )
-    mate = make_pod("mate", labels={"app": "x"})
-    assert (
-        placed(make_node("a", zone="a"), mate, make_pod("p", labels={"app": "y"}, **required("podAffinity")))
-        == 2
-    )
-
-
-def test_spread_counts_the_emptiest_domain() -> None:
-    spread = {
-        "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "x"}},
-    }  # fmt: skip
-    pods_ = [
-        make_pod(f"p{index}", "2", labels={"app": "x"}, topologySpreadConstraints=[spread])
-        for index in range(6)
-    ]
-    small, large = make_node("small", "2", zone="a"), make_node("large", "16", zone="b")
-    assert placed(small, large, *pods_) == 3
-
-
-def test_a_host_port_is_one_pods() -> None:
-    def with_port(name: str) -> Manifest:
-        manifest = make_pod(name)
-        manifest["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
-        return manifest
-
-    assert placed(make_node("a"), make_node("b"), *(with_port(f"p{index}") for index in range(3))) == 2
-
-
 def test_pods_with_claims_are_named() -> None:
     claim = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
     problem = joint_problem(
@@ -250,8 +184,9 @@ def test_pods_with_claims_are_named() -> None:
 
 def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver_module, "MAX_VARIABLES", 1)
+    waits = prepare(make_pod("p"))
     with pytest.raises(Unsolvable, match="2 pairs of pod and node are too many"):
-        placed(make_node("a"), make_node("b"), make_pod("p"))
+        solved([prepare(make_node("a")), prepare(make_node("b")), waits], [waits])
 
 
 # ---- the command
