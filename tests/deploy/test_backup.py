@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -63,10 +62,6 @@ class Site:
         return int(row[0]) if row else 0
 
 
-def decided(said: str) -> dict[str, Any]:
-    return json.loads(said)
-
-
 @pytest.mark.nightly("deploy/README.md", "playground/settings.py")
 @pytest.mark.postgres
 @pytest.mark.slow
@@ -91,11 +86,11 @@ def test_a_backup_of_a_busy_site_restored_elsewhere_goes_on_to_the_same_decision
         time.sleep(0.02)
     [backup] = commands("deploy/README.md", "Back up")
     here.run(backup, tmp_path)
-    original = decided(worker.communicate()[0])
+    original = json.loads(worker.communicate()[0])
     assert len(original["cycles"]) >= 300
 
     for command in commands("deploy/README.md", "Restore"):
         elsewhere.run(command, tmp_path)
     # It was taken in the middle: neither nothing had been decided then, nor everything.
     assert 10 <= elsewhere.n_cycles() < 300
-    assert decided(elsewhere.run("python -m tests.deploy.busy work")) == original
+    assert json.loads(elsewhere.run("python -m tests.deploy.busy work")) == original

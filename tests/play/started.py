@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,15 @@ def pod(name: str) -> dict[str, Any]:
     return make_object(
         "v1", "Pod", name, namespace="default", spec={"containers": [{"name": "c", "image": "i"}]}
     )
+
+
+def until(holds: Callable[[], Any], wait_s: float = 90.0) -> Any:
+    """What `holds` says as soon as it is something."""
+    deadline_s = time.monotonic() + wait_s
+    while not (found := holds()):
+        assert time.monotonic() < deadline_s, "it did not happen in time"
+        time.sleep(0.05)
+    return found
 
 
 class Site(site.Site):

@@ -21,10 +21,10 @@ import pytest
 
 from playground.play.management.commands.play import _listen, lock_data_folder
 from tests.play import started
+from tests.play.started import until
 from tests.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_S = 60.0
 
 
 class Playground(started.Site):
@@ -34,7 +34,7 @@ class Playground(started.Site):
         super().__init__(data, free_port())
 
     def wait_until_it_says(self, words: str) -> str:
-        return str(wait_for(lambda: next((line for line in self.said() if words in line), "")))
+        return str(until(lambda: next((line for line in self.said() if words in line), "")))
 
     def said(self) -> list[str]:
         return self.log.read_text().splitlines()
@@ -110,8 +110,8 @@ def test_a_gang_at_permit_a_veto_and_a_preemption_run_live_and_all_ends_with_a_k
     def waiting() -> list[str]:
         return sorted(item["pod"] for item in read(f"{api}/queue/").get("permit", []))
 
-    assert wait_for(lambda: len(waiting()) == 2 and waiting()) == ["default/train-1", "default/train-2"]
-    third = wait_for(lambda: read(f"{api}/cycles/3/"))
+    assert until(lambda: len(waiting()) == 2 and waiting()) == ["default/train-1", "default/train-2"]
+    third = until(lambda: read(f"{api}/cycles/3/"))
     assert (third["pod"], third["outcome"]) == ("default/train-3", "preempting")
     assert "no licence on this node" in playground.ask("GET", f"/c/{cluster}/cycles/1/")[1]
 
@@ -120,23 +120,13 @@ def test_a_gang_at_permit_a_veto_and_a_preemption_run_live_and_all_ends_with_a_k
         return {item["metadata"]["name"]: item["spec"].get("nodeName", "") for item in items}
 
     assert set(pods()) == {"batch", "train-1", "train-2", "train-3"}
-    bound = wait_for(lambda: "batch" not in pods() and all(pods().values()) and pods())
+    bound = until(lambda: "batch" not in pods() and all(pods().values()) and pods())
     assert bound["train-3"] == "node-c"
     assert {bound["train-1"], bound["train-2"]} == {"node-a", "node-b"}
     processes = playground.own()
     playground.process.kill()
     playground.process.wait()
-    wait_for(lambda: gone(processes))
-
-
-def wait_for(look):
-    """What `look` finds, as soon as it finds something."""
-    deadline_s = time.monotonic() + WAIT_S
-    while time.monotonic() < deadline_s:
-        if found := look():
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
+    until(lambda: gone(processes))
 
 
 def test_a_taken_port_is_said_clearly(tmp_path: Path) -> None:

@@ -9,18 +9,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from playground.clusters import lanes, trouble
-from tests.play.started import NODE, Site, pod
+from tests.play.started import NODE, Site, pod, until
 from tests.servers import free_port, make_database
 
-WAIT_S = 90.0
 PODS = "/api/v1/namespaces/default/pods"
 ROOM = "size=64m"
 ELSEWHERE = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
@@ -30,15 +28,6 @@ def _may_mount() -> bool:
     if sys.platform != "linux":
         return False
     return subprocess.run([*ELSEWHERE, "true"], capture_output=True, check=False).returncode == 0
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    """What `holds` says as soon as it is something."""
-    deadline_s = time.monotonic() + WAIT_S
-    while not (found := holds()):
-        assert time.monotonic() < deadline_s, "it did not happen in time"
-        time.sleep(0.1)
-    return found
 
 
 class People:

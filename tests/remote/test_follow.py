@@ -38,6 +38,21 @@ by_night = pytest.mark.nightly(
 )
 
 
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "BATCH_S", 0.1)
+
+
+def with_secrets(name: str) -> dict[str, Any]:
+    """A pod whose annotations, environment and command are nobody else's business, and which fits no node."""
+    pod = make_pod(name, schedulerName="packer", nodeSelector={"disk": "ssd"})
+    pod["metadata"]["annotations"] = {"acme.example/note": "acme-note"}
+    pod["spec"]["containers"][0] |= {
+        "env": [{"name": "PASSWORD", "value": "acme-password"}], "command": ["run", "--token=acme-token"],
+    }  # fmt: skip
+    return pod
+
+
 class Live:
     """The live side: a cluster that decides when it is run, and a client of it whose verbs are written down."""
 
@@ -266,11 +281,6 @@ def outlives() -> Iterator[None]:
 def test_the_command_names_a_fault_and_says_no_secret(
     instance: Instance, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    secret = make_pod("acme-web", schedulerName="packer", nodeSelector={"disk": "ssd"})
-    secret["metadata"]["annotations"] = {"acme.example/note": "acme-note"}
-    secret["spec"]["containers"][0] |= {
-        "env": [{"name": "PASSWORD", "value": "acme-password"}], "command": ["run", "--token=acme-token"],
-    }  # fmt: skip
     motto = make_object("v1", "ConfigMap", "c", data={"motto": "acme-motto"}, namespace="default")
     live = Live(instance, make_node("acme-1"), make_node("acme-2"), motto, release=OLDEST)
     kubeconfig_file, record, scenario = (tmp_path / name for name in ("config", "seen", "incident.json"))
@@ -285,11 +295,11 @@ def test_the_command_names_a_fault_and_says_no_secret(
 
     def decide() -> None:
         until_it_has_two('"kind":"Node","metadata":{"name":"([^"]+)"')
-        live.apply(make_pod("acme-fine", schedulerName="packer"), secret)
+        live.apply(make_pod("acme-fine", schedulerName="packer"), with_secrets("acme-web"))
         live.bind("acme-fine", "acme-1")
         live.bind("acme-web", "acme-2")
         until_it_has_two('"nodeName":"([^"]+)"')
-        time.sleep(0.6)
+        time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def followed(*more: str) -> str:
@@ -328,11 +338,7 @@ def test_the_command_names_a_fault_and_says_no_secret(
 def test_a_playground_mirrors_it_object_by_object_and_no_secret_leaves(
     instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = make_pod("web", schedulerName="packer", nodeSelector={"disk": "ssd"})
-    secret["metadata"]["annotations"] = {"acme.example/note": "acme-note"}
-    secret["spec"]["containers"][0] |= {
-        "env": [{"name": "PASSWORD", "value": "acme-password"}], "command": ["run", "--token=acme-token"],
-    }  # fmt: skip
+
     live = Live(instance, make_node("n1"), make_node("n2"), make_pod("gone", cpu="64"))
     config = tmp_path / "config"
     config.write_text(json.dumps(kubeconfig(live.address)))
@@ -365,23 +371,14 @@ def test_a_playground_mirrors_it_object_by_object_and_no_secret_leaves(
         n_before = len(sent)
         acting = threading.Thread(target=acts)
         acting.start()
-        options = [
-            "--kubeconfig",
-            str(config),
-            "--into",
-            instance.server,
-            "--cluster",
-            tmp_path.name,
-            "--for",
-            "100",
-        ]
-        status = follow.main(options)
+        into = ["--into", instance.server, "--cluster", tmp_path.name]
+        status = follow.main(["--kubeconfig", str(config), "--for", "100", *into])
         acting.join()
         [cluster] = [one for one in instance.get("clusters/")["items"] if one["name"] == tmp_path.name]
         return status, cluster["id"]
 
     def act() -> None:
-        live.apply(make_pod("fine", schedulerName="packer"), secret)
+        live.apply(make_pod("fine", schedulerName="packer"), with_secrets("web"))
         live.bind("fine", "n1")
         live.bind("web", "n2")
 

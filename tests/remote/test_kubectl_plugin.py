@@ -67,9 +67,11 @@ class Plugin:
         return [one for one in found if one["name"] == "from kubectl"]
 
 
-@pytest.fixture(params=programs(), ids=lambda program: Path(program).name)
-def plugin(request: pytest.FixtureRequest, tmp_path: Path, instance: Instance) -> Plugin:
-    return Plugin(request.param, tmp_path, instance)
+@pytest.fixture(scope="module", params=programs(), ids=lambda program: Path(program).name)
+def plugin(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, instance: Instance
+) -> Plugin:
+    return Plugin(request.param, tmp_path_factory.mktemp("kubectl"), instance)
 
 
 def test_a_pending_pod_is_explained_with_its_own_names_and_none_of_them_leaves(plugin: Plugin) -> None:

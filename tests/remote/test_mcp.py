@@ -155,6 +155,9 @@ def test_a_plan_tells_what_a_budget_holds_up_and_a_share_has_a_link(call: Call, 
     assert instance.get(f"scenarios/{shared['id']}/")["digest"] == shared["digest"]
 
 
+@pytest.mark.nightly(
+    "playground/remote/", "scheduler_core/sim/outlook.py", "scheduler_core/scenario/loops.py"
+)
 def test_the_tools_rest_and_the_command_line_give_one_answer_about_controllers(
     call: Call, instance: Instance, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

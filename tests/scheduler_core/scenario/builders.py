@@ -13,12 +13,8 @@ from tests.manifests import make_object, priority_class
 
 
 def make_node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}},
-    }
+    allocatable = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
+    return make_object("v1", "Node", name, labels=labels, status={"allocatable": allocatable})
 
 
 def make_pod(
@@ -42,12 +38,8 @@ def make_pod(
 
 
 def make_budget(name: str, app: str, min_available: int = 1) -> dict[str, Any]:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name},
-        "spec": {"minAvailable": min_available, "selector": {"matchLabels": {"app": app}}},
-    }
+    spec = {"minAvailable": min_available, "selector": {"matchLabels": {"app": app}}}
+    return make_object("policy/v1", "PodDisruptionBudget", name, spec=spec)
 
 
 def make_scenario(*objects: dict[str, Any], **fields: Any) -> Scenario:

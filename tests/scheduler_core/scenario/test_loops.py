@@ -108,32 +108,7 @@ def test_what_objects_do_not_ask_for_is_no_failure(calm: Scenario, before: str) 
 def test_nodes_that_are_alike_take_turns() -> None:
     """Ten nodes, of which four have room: pods go round among these, never on the same ones twice."""
     document = yaml.safe_load(gallery_text("loops-duplicates"))
-    *others, web = document["objects"]
-    names = [f"node-{place}" for place in range(10)]
-    full = [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"full-{name}", "namespace": "default"},
-            "spec": {
-                "nodeName": name,
-                "containers": [{"name": "c", "resources": {"requests": {"cpu": "52"}}}],
-            },
-        }
-        for name in names[:6]
-    ]
-    template = {
-        "metadata": web["spec"]["template"]["metadata"],
-        "spec": {"containers": [{"name": "c", "image": "web", "resources": {"requests": {"cpu": "8"}}}]},
-    }
-    web["spec"] |= {"replicas": 20, "template": template}
-    document |= {
-        "nodes": [{"name": name, "cpu": 64, "memory": "64Gi"} for name in names],
-        "objects": [*others, *full, web],
-        "steps": [],
-        "path": [],
-        "expect": [],
-    }
+    document |= table(__file__, "nodes_that_are_alike_take_turns") | {"steps": [], "path": [], "expect": []}
     search = find_loops(load_scenario(yaml.safe_dump(document)), horizon_ns=HOUR_NS)
     assert search.wrong is not None and search.wrong.kind == LOOP
     assert len({arrow.what for arrow in search.wrong.arrows if arrow.by == "descheduler"}) > 1

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from scheduler_core.cli.main import main
-from scheduler_core.scenario import dump_scenario, load_scenario, scenario_digest
+from scheduler_core.scenario import dump_scenario
 from tests.plugin_packages import PACKAGE, install
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 
@@ -54,13 +54,6 @@ def test_replay_runs_an_installed_plugin_or_one_named_on_the_command_line(tmp_pa
     assert status == 0 and "with the plugin NightShift of night_shift" in said
     status, said = replay(tmp_path, text, "--plugin", "night_shift:DayShift")
     assert status == 2 and "--plugin night_shift:DayShift: AttributeError" in said
-
-
-def test_the_version_is_part_of_the_digest_and_no_plugins_change_nothing() -> None:
-    plain = make_scenario(make_node("n"), make_pod("p"))
-    assert "plugins" not in dump_scenario(plain)
-    assert load_scenario(dump_scenario(plain)) == plain
-    assert len(scenario_digest(plain)) == 64
 
 
 def test_a_plugin_of_the_tree_is_not_listed(tmp_path: Path, capsys: object) -> None:

@@ -37,22 +37,15 @@ def template(
 
 
 def deployment(name: str, replicas: int = 1, cpu: str | None = "500m", **meta: Any) -> dict[str, Any]:
-    spec = {
-        "replicas": replicas,
-        "selector": {"matchLabels": {"app": name}},
-        "template": template(name, cpu=cpu),
-    }
-    return manifest("Deployment", name, "apps/v1", spec, **meta)
+    pods = {"selector": {"matchLabels": {"app": name}}, "template": template(name, cpu=cpu)}
+    return manifest("Deployment", name, "apps/v1", {"replicas": replicas, **pods}, **meta)
 
 
 def job(
     name: str, annotations: dict[str, str] | None = None, *, on_job: dict[str, str] | None = None, **spec: Any
 ) -> dict[str, Any]:
-    whole = {
-        "completions": 1,
-        "template": template(name, annotations=annotations, restartPolicy="Never"),
-        **spec,
-    }
+    made = template(name, annotations=annotations, restartPolicy="Never")
+    whole = {"completions": 1, "template": made, **spec}
     return manifest("Job", name, "batch/v1", whole, **({"annotations": on_job} if on_job else {}))
 
 

@@ -55,14 +55,8 @@ def make_pod(
     annotations: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    meta: dict[str, Any] = {
-        "name": name,
-        "labels": dict(labels or {}),
-        "annotations": dict(annotations or {}),
-    }
-    if uid:
-        meta["uid"] = uid
-    return prepare({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod_spec(cpu, **spec)})
+    meta = {"labels": dict(labels or {}), "annotations": dict(annotations or {}), "uid": uid}
+    return prepare(make_object("v1", "Pod", name, **meta, spec=pod_spec(cpu, **spec)))
 
 
 def make_workload(
@@ -94,14 +88,8 @@ def make_workload(
 
 
 def make_budget(name: str, app: str, **spec: Any) -> dict[str, Any]:
-    return prepare(
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": name, "uid": f"pdb-{name}"},
-            "spec": {"selector": {"matchLabels": {"app": app}}, **spec},
-        }
-    )
+    spec = {"selector": {"matchLabels": {"app": app}}} | spec
+    return prepare(make_object("policy/v1", "PodDisruptionBudget", name, uid=f"pdb-{name}", spec=spec))
 
 
 def make_priority_class(name: str, value: int, **more: Any) -> dict[str, Any]:
@@ -111,25 +99,15 @@ def make_priority_class(name: str, value: int, **more: Any) -> dict[str, Any]:
 def storage_class(
     name: str, *, waits: bool = True, provisioner: str = "csi.example", **meta: Any
 ) -> dict[str, Any]:
-    mode = "WaitForFirstConsumer" if waits else "Immediate"
-    return prepare(
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": {"name": name, **meta},
-            "provisioner": provisioner,
-            "volumeBindingMode": mode,
-        }
-    )
+    how = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate"}
+    return prepare(make_object("storage.k8s.io/v1", "StorageClass", name, **how, **meta))
 
 
 def claim(name: str, class_name: str | None = None) -> dict[str, Any]:
     spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}}
     if class_name is not None:
         spec["storageClassName"] = class_name
-    return prepare(
-        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
-    )
+    return prepare(make_object("v1", "PersistentVolumeClaim", name, spec=spec))
 
 
 PERMIT_CONFIG = table(__file__, "PERMIT_CONFIG")

@@ -12,6 +12,7 @@ from scheduler_core.karpenter.node_pools import DisruptionBudget, read_node_pool
 from scheduler_core.sim.changes import ControllerRun, WriteObject
 from scheduler_core.sim.outlook import run_lines
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import budget
 from tests.scheduler_core.sim.acting import SECOND_NS, deployment
 from tests.scheduler_core.sim.test_programs import acts, cluster, kube_system, machine, reasons, runs
 from tests.tables import table
@@ -124,17 +125,14 @@ def test_what_no_node_pool_can_launch_is_said_for_each_of_them() -> None:
 
 @pytest.mark.parametrize(("more", "disruption", "wanted"), table(__file__, "why_a_node_stays"))
 def test_why_a_node_stays(more: dict[str, Any], disruption: dict[str, Any], wanted: str) -> None:
-    budget = {
-        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
-        "spec": {"maxUnavailable": more.get("budget", 1), "selector": {"matchLabels": {"app": "web"}}},
-    }  # fmt: skip
+    most = WriteObject(prepare(budget("web", maxUnavailable=more.get("budget", 1))))
 
     def written(replicas: int) -> WriteObject:
         change = web(replicas)
         change.manifest["spec"]["template"]["metadata"]["annotations"] = more.get("annotations", {})
         return change
 
-    simulation = beside(pool(disruption=disruption), more=(WriteObject(prepare(budget)), written(6)))
+    simulation = beside(pool(disruption=disruption), more=(most, written(6)))
     found = runs(simulation, 200)
     simulation.submit(written(2))
     found += runs(simulation, 200)

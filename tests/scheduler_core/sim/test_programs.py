@@ -17,7 +17,7 @@ from scheduler_core.sim.changes import ControllerRun, DeleteObject, EventRecorde
 from scheduler_core.sim.options import FaultOptions, SimulationOptions
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.validation.admission import check
-from tests.manifests import make_object, scenario
+from tests.manifests import budget, make_object, scenario
 from tests.scheduler_core.sim.acting import SECOND_NS, deployment, manifest
 from tests.tables import table
 
@@ -100,13 +100,7 @@ def test_pods_are_evicted_half_of_them_at_a_look_as_far_as_budgets_let_them() ->
     did = acts(runs(simulation, 75))
     assert [at_s for at_s, _ in did] == [70, 70] and all("evicts Pod" in line for _, line in did)
     assert requests(simulation) == {("a", "250m"), ("a", "600m")}
-    selector = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0}
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default"},
-    }
-    simulation.submit(WriteObject(prepare({**budget, "spec": selector})))
+    simulation.submit(WriteObject(prepare(budget("web", maxUnavailable=0))))
     assert "a disruption budget allows no eviction" in reasons(runs(simulation, 70)).values()
     assert len(requests(simulation)) == 2
 
@@ -183,15 +177,8 @@ def test_what_changes_is_listed_again_and_a_program_without_its_annotation_ends(
 
 
 def test_a_budget_refuses_the_second_eviction_until_the_first_pod_runs_elsewhere() -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
-    }
-    simulation = cluster(
-        machine("a"), WriteObject(deployment("web", replicas=2)), WriteObject(prepare(budget))
-    )
+    most = WriteObject(prepare(budget("web", maxUnavailable=1)))
+    simulation = cluster(machine("a"), WriteObject(deployment("web", replicas=2)), most)
     simulation.submit(machine("b"))
     simulation.submit(WriteObject(deployment("full", replicas=1, cpu="2500m")))
     simulation.run_until_idle()
@@ -395,11 +382,11 @@ def _day_of(n_nodes: int, n_apps: int = 20) -> Simulation:
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
             "metrics": [{"type": "Resource", "resource": target}],
         }
-        budget = {"maxUnavailable": "10%", "selector": {"matchLabels": {"app": name}}}
+
         objects += [
             WriteObject(workload),
             WriteObject(manifest("HorizontalPodAutoscaler", name, "autoscaling/v2", scaler)),
-            WriteObject(manifest("PodDisruptionBudget", name, "policy/v1", budget)),
+            WriteObject(prepare(budget(name, maxUnavailable="10%"))),
         ]
     group = {"name": "web", "minSize": n_nodes // 10, "maxSize": 2 * n_nodes}
     programs = {

@@ -10,6 +10,8 @@ from scheduler_core.objects.defaults import StoredPriorities, prepare
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.simulation import Simulation
+from tests import manifests
+from tests.manifests import make_object
 
 Manifest = dict[str, Any]
 
@@ -19,12 +21,8 @@ def node(name: str, *, cpu: str = "4", pods: str = "110", zone: str = "", **labe
     if zone:
         names["topology.kubernetes.io/zone"] = zone
     allocatable = {"cpu": cpu, "memory": "64Gi", "pods": pods}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": names},
-        "status": {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]},
-    }
+    status = {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]}
+    return make_object("v1", "Node", name, labels=names, status=status)
 
 
 def pod(
@@ -54,13 +52,8 @@ def pod(
 
 
 def budget(name: str, allowed: int, **labels: str) -> Manifest:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"selector": {"matchLabels": labels}},
-        "status": {"disruptionsAllowed": allowed},
-    }
+    found = manifests.budget(name, selector={"matchLabels": labels})
+    return found | {"status": {"disruptionsAllowed": allowed}}
 
 
 def cluster_of(objects: Iterable[Manifest], *, first_of_ties: bool = False) -> Simulation:

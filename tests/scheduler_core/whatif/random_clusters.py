@@ -13,6 +13,7 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.fix_search import Search, SearchLimits
 from scheduler_core.whatif.fixes import Fix
+from tests.manifests import make_object
 
 Manifest = dict[str, Any]
 GPU = "example.com/gpu"
@@ -25,17 +26,17 @@ CLASSES = (
 )
 CLASS_OF = {item.value: item.name for item in CLASSES}
 ALL = SearchLimits(per_kind=None)
+SPREAD = {
+    "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "x"}},
+}  # fmt: skip
 
 
 def node(name: str, *, cpu: str = "2", memory: str = "4Gi", pods: str = "5", **more: Any) -> Manifest:
     labels = {"kubernetes.io/hostname": name, **more.pop("labels", {})}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": more.pop("spec", {}),
-        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **more.pop("extended", {})}},
-    }
+    allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **more.pop("extended", {})}
+    spec, status = more.pop("spec", {}), {"allocatable": allocatable}
+    return make_object("v1", "Node", name, labels=labels, spec=spec, status=status)
 
 
 def pod(

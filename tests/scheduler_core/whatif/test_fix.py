@@ -19,6 +19,7 @@ from tests.scheduler_core.whatif.random_clusters import (
     ALL,
     CLASSES,
     GPU,
+    SPREAD,
     Cluster,
     Manifest,
     draw_cluster,
@@ -300,6 +301,15 @@ def test_a_set_of_pods_that_must_go_has_none_that_could_stay() -> None:
     sets = [fix for fix in cluster.fixes() if fix.what == "free-room"]
     assert [fix.change["delete"] for fix in sets] == [["default/p2", "default/p3"]]
     assert (sets[0].kind, sets[0].harm) == ("harms", "2 pods lost")
+
+
+def test_max_skew_is_relaxed_no_further_than_needed() -> None:
+    nodes = [node("n0", labels={"zone": "a"}), node("n1", cpu="1", labels={"zone": "b"})]
+    pods = [pod(f"p{index}", on="n0", labels={"app": "x"}) for index in range(2)]
+    spec = {"requests": {"cpu": "1500m"}, "topologySpreadConstraints": [SPREAD]}
+    fixes = Cluster(nodes, pods, pod("pending", labels={"app": "x"}, priority=0, **spec)).fixes()
+    relaxed = [(fix.title, fix.lands) for fix in fixes if fix.what == "relax-spread"]
+    assert relaxed == [("Relax maxSkew over zone from 1 to 3", {"default/pending": "n0"})]
 
 
 def test_a_pod_that_waits_at_permit_is_rejected_not_deleted() -> None:

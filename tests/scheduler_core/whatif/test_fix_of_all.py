@@ -19,7 +19,6 @@ from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.fixes import FixAnswer
 from scheduler_core.whatif.workloads import alike_pending, classes_of, waiting_pods
-from tests.manifests import make_object
 from tests.real_dump import real_dump, with_few_waiting
 from tests.tables import table
 
@@ -95,17 +94,7 @@ def test_nodes_that_are_idle_are_used_before_any_is_bought() -> None:
 
 
 def test_pods_that_a_quota_refuses_are_said() -> None:
-    quota = {"metadata": {"name": "compute", "namespace": "shop"}, "spec": {"hard": {"pods": "1"}}}
-    template = {
-        "metadata": {"labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-    documents = [
-        {"apiVersion": "v1", "kind": "ResourceQuota", **quota},
-        make_object("apps/v1", "ReplicaSet", "web", namespace="shop", spec=spec),
-        table(__file__, "pods_that_a_quota_refuses_are_said"),
-    ]
+    documents = table(__file__, "pods_that_a_quota_refuses_are_said")
     run = run_scenario(load_scenario(scenario_of_dump(documents)), full_traces=False)
     answer = fix(run.simulation, {})
     limits = "exceeded quota: compute, requested: pods=1, used: pods=1, limited: pods=1"

@@ -84,25 +84,9 @@ def test_a_scheduler_of_its_own_takes_as_many_and_refuses_the_next_in_the_same_w
     assert answer.stop and answer.stop in (traces[answer.replicas].message or "")
 
 
-def test_copies_that_spread_are_placed_one_by_one_and_the_copy_is_left_as_it_was() -> None:
-    spread = {
-        "maxSkew": 1,
-        "topologyKey": "topology.kubernetes.io/zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
-    objects = [node("a1", cpu="8", zone="a"), node("b1", cpu="2", zone="b")]
-    template = pod("web", cpu="1", labels={"app": "web"})
-    template["spec"]["topologySpreadConstraints"] = [spread]
-    fork = Fork(cluster_of(objects).scheduler)
-    before = state_of(fork)
-    answer = headroom(fork, pod_from(prepare(template)))
-    assert (answer.replicas, answer.by_node) == (5, {"a1": 3, "b1": 2})
-    assert "didn't match pod topology spread constraints" in answer.stop
-    assert state_of(fork) == before
-
-
-def test_a_count_that_meets_its_limit_says_so() -> None:
+def test_a_count_that_meets_its_limit_says_so_and_leaves_the_copy_as_it_was() -> None:
     fork = Fork(cluster_of([node("a", cpu="8")]).scheduler)
+    before = state_of(fork)
     answer = headroom(fork, pod_from(prepare(pod("web", cpu="100m"))), max_copies=20)
     assert (answer.replicas, answer.limit, answer.stop) == (20, 20, "")
+    assert state_of(fork) == before

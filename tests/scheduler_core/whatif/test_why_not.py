@@ -18,7 +18,7 @@ from scheduler_core.whatif.causes import cause_of, every_node, names_digest
 from scheduler_core.whatif.tries import try_pod
 from scheduler_core.whatif.weights import CycleWeights, upper_hull
 from scheduler_core.whatif.why_not import UnknownNode, WhyNot, why_not
-from tests.scheduler_core.whatif.random_clusters import Cluster, draw_cluster, node, pod
+from tests.scheduler_core.whatif.random_clusters import SPREAD, Cluster, draw_cluster, node, pod
 
 
 def ask(cluster: Cluster, name: str) -> WhyNot:
@@ -71,11 +71,7 @@ def test_a_nominated_pod_is_counted_in_and_told_apart() -> None:
 def test_spread_is_told_in_pods_of_the_domain_and_of_the_emptiest() -> None:
     nodes = [node("n0", labels={"zone": "a"}), node("n1", labels={"zone": "b"})]
     pods = [pod("p0", on="n0", labels={"app": "x"})]
-    constraint = {
-        "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "x"}},
-    }  # fmt: skip
-    pending = pod("pending", labels={"app": "x"}, priority=0, topologySpreadConstraints=[constraint])
+    pending = pod("pending", labels={"app": "x"}, priority=0, topologySpreadConstraints=[SPREAD])
     state, _, values = answer(ask(Cluster(nodes, pods, pending), "n0"), "PodTopologySpread")
     assert state == "fails"
     assert values == [
