@@ -135,16 +135,8 @@ def test_an_expectation_that_failed_before_is_known_and_fails_nothing_but_strict
     path = tmp_path / "one.yaml"
     path.write_text(dump_scenario(scenario))
     junit, markdown = tmp_path / "out.xml", tmp_path / "out.md"
-    words = [
-        "diff",
-        str(path),
-        str(path),
-        "--junit",
-        str(junit),
-        "--markdown",
-        str(markdown),
-        "--annotations",
-    ]
+    reports = ["--junit", str(junit), "--markdown", str(markdown), "--annotations"]
+    words = ["diff", str(path), str(path), *reports]
     assert main(words) == 0
     out = capsys.readouterr().out
     assert f"::warning file={path},title=expect[0] fails%2C as before::" in out and "::error" not in out

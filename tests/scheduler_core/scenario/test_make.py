@@ -80,17 +80,9 @@ class LiveCluster:
         answers = self.mock(requests)
         for request, answer in zip(requests, answers, strict=True):
             assert isinstance(request, ExtenderRequest)
-            self.answers.append(
-                {
-                    "call": {"url": request.url, "verb": request.verb, "extender": request.extender_index},
-                    "answer": {
-                        "status": answer.status,
-                        "text": answer.text,
-                        "error": answer.error,
-                        "durationNs": 0,
-                    },
-                }
-            )
+            call = {"url": request.url, "verb": request.verb, "extender": request.extender_index}
+            said = {"status": answer.status, "text": answer.text, "error": answer.error, "durationNs": 0}
+            self.answers.append({"call": call, "answer": said})
         return answers
 
     def log(self, source: str, kind: str, payload: dict[str, Any], cycle: int | None = None) -> Recorded:
@@ -125,24 +117,13 @@ class LiveCluster:
 
     def delete(self, name: str, kind: str = "Pod") -> None:
         namespace, grace_s = ("default", 0) if kind == "Pod" else ("", None)
-        payload = {
-            "apiVersion": "v1",
-            "kind": kind,
-            "namespace": namespace,
-            "name": name,
-            "gracePeriodSeconds": grace_s,
-            "gone": True,
-        }
+        about = {"apiVersion": "v1", "kind": kind, "namespace": namespace, "name": name}
+        payload = about | {"gracePeriodSeconds": grace_s, "gone": True}
         self.unread.append((self.log("api", "delete", payload), DeleteObject(kind, namespace, name, grace_s)))
 
     def permit(self, name: str, decision: str) -> None:
-        payload = {
-            "namespace": "default",
-            "name": name,
-            "plugin": None,
-            "decision": decision,
-            "reason": "because",
-        }
+        payload = {"namespace": "default", "name": name, "plugin": None, "decision": decision}
+        payload["reason"] = "because"
         change = PermitDecision("default", name, decision == "allow", None, "because")
         self.unread.append((self.log("api", "permit", payload), change))
 
@@ -172,12 +153,8 @@ class LiveCluster:
         self.clock_ns = simulation.now_ns
         for outcome in simulation.drain_outcomes():
             if isinstance(outcome, ObjectWritten):
-                self.log(
-                    "engine",
-                    "write",
-                    {"manifest": dict(outcome.manifest), "reason": outcome.reason},
-                    outcome.cycle,
-                )
+                payload = {"manifest": dict(outcome.manifest), "reason": outcome.reason}
+                self.log("engine", "write", payload, outcome.cycle)
             elif isinstance(outcome, ObjectDeleted):
                 payload = {"kind": outcome.kind, "namespace": outcome.namespace, "name": outcome.name}
                 self.log("engine", "delete", payload, outcome.cycle)
@@ -185,13 +162,8 @@ class LiveCluster:
             self.log("api", "extender", answer, 1)
         self.answers = []
         stop = "batch" if stop == "budget" else stop
-        payload = {
-            "read": read,
-            "calls": [list(call) for call in calls],
-            "cycles": len(traces),
-            "clock_ns": self.clock_ns,
-        }
-        self.log("engine", "ran", {**payload, "stop": stop})
+        payload = {"read": read, "calls": [list(call) for call in calls], "cycles": len(traces)}
+        self.log("engine", "ran", {**payload, "clock_ns": self.clock_ns, "stop": stop})
 
     def made(self, **options: Any) -> MadeScenario:
         return make_scenario(

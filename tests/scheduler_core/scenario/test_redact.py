@@ -84,6 +84,14 @@ def test_compared_numbers_are_kept_and_said_so() -> None:
     assert redacted.renamed["Node"] == {"old": "node-1", "young": "node-2"}
 
 
+def test_a_hostname_label_follows_the_name_of_its_node() -> None:
+    label = {"kubernetes.io/hostname": "secret"}
+    redacted = redact(make_scenario(make_node("secret", **label), make_pod("p", nodeSelector=label)))
+    node, pod = redacted.scenario.objects
+    assert node["metadata"]["labels"] == pod["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "node-1"}
+    assert node["metadata"]["name"] == "node-1"
+
+
 def test_a_redaction_that_changes_a_decision_is_found_out() -> None:
     scenario = make_scenario(make_node("a"), make_node("b", "8"), make_pod("p", "6"))
     changed = make_scenario(make_node("a"), make_node("b", "4"), make_pod("p", "6"))
