@@ -185,14 +185,7 @@ def test_a_configmap_of_none_or_two_is_refused(doors: Doors) -> None:
     doors.refused_everywhere(yaml.safe_dump(config_map(V1, more=V1)), "holds 2 configurations", "data[more]")
 
 
-@pytest.mark.parametrize(
-    ("api_version", "kind"),
-    [
-        ("apps/v1", "Deployment"),
-        ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfig"),
-        ("v1", "Policies"),
-    ],
-)
+@pytest.mark.parametrize(("api_version", "kind"), table(__file__, "another_kind_is_named"))
 def test_another_kind_is_named(doors: Doors, api_version: str, kind: str) -> None:
     text = yaml.safe_dump({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}})
     answer = doors.put(text).json()

@@ -27,6 +27,7 @@ from scheduler_core.scenario.redact import Renaming
 from tests.changes import one_in
 from tests.scheduler_core.incident.audited import Audited, Manifest, churn, written, written_long
 from tests.scheduler_core.whatif.random_clusters import node, pod
+from tests.tables import table
 
 SEEDS = range(6)
 KUBE_API = Path(__file__).parents[2] / "kube_api/data"
@@ -145,12 +146,7 @@ def test_a_watch_that_was_cut_off_does_not_know_what_it_missed() -> None:
 
 @pytest.mark.parametrize(
     ("lacking", "plugin", "verdict"),
-    [
-        ("PersistentVolumeClaim", "NodeAffinity", "infeasible"),
-        ("Pod", "NodeAffinity", "infeasible"),
-        ("Node", "NodeAffinity", "unknown"),
-        ("Pod", "NodeResourcesFit", "unknown"),
-    ],
+    table(__file__, "what_may_explain_a_difference_and_is_not_known_is_named"),
 )
 def test_what_may_explain_a_difference_and_is_not_known_is_named(
     lacking: str, plugin: str, verdict: str

@@ -96,15 +96,10 @@ def test_several_nodes_go_for_one_and_never_more_than_the_budget_allows() -> Non
 
 
 @pytest.mark.parametrize(
-    ("pools", "wanted"),
-    [
-        ([pool("cheap", weight=1), pool("costly", ("r6i.8xlarge",), weight=9)], ["costly"]),
-        ([pool("tainted", weight=9, taints=[{"key": "gpu", "effect": "NoSchedule"}]), pool("open")], ["open"]),
-        ([pool("full", limits={"cpu": "7"}, weight=9, types=("m6i.xlarge",)), pool("rest")], ["full", "rest"]),
-    ],
-)  # fmt: skip
-def test_the_first_node_pool_by_weight_that_may_takes_the_pods(pools: list[str], wanted: list[str]) -> None:
-    simulation = beside(*pools, more=(web(4),))
+    ("pools", "wanted"), table(__file__, "the_first_node_pool_by_weight_that_may_takes_the_pods")
+)
+def test_the_first_node_pool_by_weight_that_may_takes_the_pods(pools: list[Any], wanted: list[str]) -> None:
+    simulation = beside(*(pool(**fields) for fields in pools), more=(web(4),))
     found = told(runs(simulation, 100))
     assert [line.rpartition("NodePool ")[2].partition(":")[0] for line in found] == wanted
 
@@ -156,12 +151,17 @@ def test_it_goes_on_from_a_checkpoint_as_if_nothing_had_been() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "where"), table(__file__, "a_node_pool_that_cannot_be_used_is_refused_by_name_and_value")
+    ("pools", "where"), table(__file__, "a_node_pool_that_cannot_be_used_is_refused_by_name_and_value")
 )
-def test_a_node_pool_that_cannot_be_used_is_refused_by_name_and_value(text: str, where: str) -> None:
+def test_a_node_pool_that_cannot_be_used_is_refused_by_name_and_value(pools: list[Any], where: str) -> None:
     with pytest.raises(InvalidObject) as caught:
-        read_node_pools(text)
+        read_node_pools("\n---\n".join(pool(**fields) for fields in pools))
     assert where in str(caught.value).replace('"', "")
+
+
+def test_another_kind_is_refused() -> None:
+    with pytest.raises(InvalidObject, match=r"karpenter\[0\].kind.*Deployment"):
+        read_node_pools("kind: Deployment")
 
 
 def test_a_budget_counts_while_its_schedule_says_so() -> None:

@@ -248,14 +248,18 @@ def test_an_autoscaler_of_pods_says_what_it_did_and_why_it_does_nothing() -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"), table(__file__, "settings_that_cannot_be_used_are_refused_with_their_place")
+    ("program", "settings", "said"),
+    table(__file__, "settings_that_cannot_be_used_are_refused_with_their_place"),
 )
-def test_settings_that_cannot_be_used_are_refused_with_their_place(name: str, text: str, said: str) -> None:
-    meta = {"name": "kube-system", "annotations": {name: text}}
+def test_settings_that_cannot_be_used_are_refused_with_their_place(
+    program: str, settings: Any, said: str
+) -> None:
+    text = settings if isinstance(settings, str) else json.dumps(settings)
+    meta = {"name": "kube-system", "annotations": {f"playground.dev/{program}": text}}
     with pytest.raises(InvalidObject, match=said):
         check({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, OLDEST)
     with pytest.raises(ScenarioError, match="controllers"):
-        load_scenario({"nodes": [], "controllers": {name.partition("/")[2]: {"wrong": text}}})
+        load_scenario({"nodes": [], "controllers": {program: {"wrong": text}}})
 
 
 def test_a_group_of_which_nothing_is_known_is_said_when_the_program_starts() -> None:
