@@ -44,7 +44,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_secrets(name: str) -> dict[str, Any]:
-    """A pod whose annotations, environment and command are nobody else's business, and which fits no node."""
+    """A pod that fits no node, with secrets in its annotations, its environment and its command."""
     pod = make_pod(name, schedulerName="packer", nodeSelector={"disk": "ssd"})
     pod["metadata"]["annotations"] = {"acme.example/note": "acme-note"}
     pod["spec"]["containers"][0] |= {
