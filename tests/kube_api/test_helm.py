@@ -156,6 +156,7 @@ def test_what_cannot_be_applied_is_a_failed_release_that_says_why(helm: Helm, tm
     assert "Deployment bad-web" not in helm.there()
 
 
+@nightly
 def test_a_release_is_kept_as_helm_reads_it(helm: Helm) -> None:
     helm.install(CHARTS / "operator", "op")
     secret = helm.read("Secret", "sh.helm.release.v1.op.v1")

@@ -115,30 +115,9 @@ def spec(patch: dict[str, Any]) -> dict[str, Any]:
     return strategic_merge_patch(POD, {"spec": patch})["spec"]
 
 
-def test_keyed_lists_merge_item_by_item() -> None:
-    assert spec({"containers": [{"name": "b", "image": "b:2"}, {"name": "c"}]})["containers"] == [
-        {"name": "a", "image": "a:1"},
-        {"name": "b", "image": "b:2"},
-        {"name": "c"},
-    ]
-
-
-def test_an_item_is_deleted_or_the_whole_list_replaced_on_request() -> None:
-    assert spec({"containers": [{"name": "a", "$patch": "delete"}]})["containers"] == [
-        {"name": "b", "image": "b:1"}
-    ]
-    assert spec({"containers": [{"$patch": "replace"}, {"name": "z"}]})["containers"] == [{"name": "z"}]
-
-
-def test_lists_without_a_key_are_replaced() -> None:
-    assert spec({"tolerations": [{"key": "z"}]})["tolerations"] == [{"key": "z"}]
-
-
-def test_objects_are_replaced_deleted_or_cut_on_request() -> None:
-    assert spec({"nodeSelector": {"$patch": "replace", "a": "b"}})["nodeSelector"] == {"a": "b"}
-    assert spec({"nodeSelector": {"$patch": "delete"}})["nodeSelector"] == {}
-    assert spec({"nodeSelector": {"$retainKeys": ["disk"]}})["nodeSelector"] == {"disk": "ssd"}
-    assert spec({"nodeSelector": {"disk": None}})["nodeSelector"] == {"zone": "z"}
+@pytest.mark.parametrize(("patch", "field", "result"), table(__file__, "strategic_merge_patch"))
+def test_strategic_merge_patch(patch: dict[str, Any], field: str, result: Any) -> None:
+    assert spec(patch)[field] == result
 
 
 def test_sets_grow_shrink_and_take_an_order() -> None:

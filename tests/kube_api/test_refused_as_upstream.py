@@ -12,9 +12,7 @@ from playground.clusters.log.writer import MAX_OBJECT_BYTES
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.objects.apply import apply_documents
 from scheduler_core.schema.tables import table_of
-from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.conftest import PODS, Kube
-from tests.kube_api.kubectls import Kubectl, programs
 from tests.kube_api.test_custom_resources import CRDS, GROUP, definition, made
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -178,44 +176,6 @@ def test_a_copy_that_kubectl_keeps_may_be_larger_and_that_is_told(kube: Kube, cl
     assert TOO_LONG in refused.json()["message"]
     fitting = kube.patch(f"{CRDS}/ranges.{GROUP}", {"metadata": {"annotations": {LAST_APPLIED: None}}})
     assert (fitting.status_code, fitting.get("Warning", "")) == (200, "")
-
-
-@pytest.mark.nightly("playground/kube_api/", "playground/clusters/custom_kinds.py")
-@pytest.mark.kubectl
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("program", programs(), ids=lambda program: Path(program).name)
-def test_a_definition_too_large_for_its_own_annotation_is_applied_by_both_sides(
-    program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path
-) -> None:
-    cluster = make_cluster(make_node("n1"))
-    kubectl = Kubectl(program, f"{asgi_server}/k8s/{cluster.public_id}", tmp_path)
-    path, large = tmp_path / "large.json", large_definition(900)
-    path.write_text(json.dumps(large))
-    first = kubectl.run("apply", "-f", str(path))
-    assert (first.returncode, first.stdout.split()[-1]) == (0, "created"), first.stderr
-    assert "use kubectl apply --server-side" in first.stderr
-    entries = LogEntry.objects.filter(cluster=cluster).count()
-    again = kubectl.run("apply", "-f", str(path))
-    assert (again.returncode, again.stdout.split()[-1]) == (0, "unchanged")
-    assert "Warning" not in again.stderr
-    assert kubectl("diff", "-f", str(path)) == ""
-    assert LogEntry.objects.filter(cluster=cluster).count() == entries
-    large["metadata"]["labels"] = {"app.kubernetes.io/part-of": "rules"}
-    path.write_text(json.dumps(large))
-    assert "configured" in kubectl("apply", "-f", str(path))
-    for _ in range(2):
-        assert "serverside-applied" in kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
-    assert kubectl("get", f"ranges.{GROUP}").strip() == ""
-    # What is too long by other annotations stays out, and what was stored stays as it was.
-    stored = kubectl("get", "crd", f"ranges.{GROUP}", "-o", "yaml")
-    refused = kubectl.run("annotate", "crd", f"ranges.{GROUP}", *(f"k{n}={'x' * 100_000}" for n in range(3)))
-    assert refused.returncode == 1 and TOO_LONG in refused.stderr
-    assert kubectl("get", "crd", f"ranges.{GROUP}", "-o", "yaml") == stored
-    kubectl("delete", "-f", str(path))
-    for _ in range(2):
-        alone = kubectl.run("apply", "--server-side", "-f", str(path))
-        assert alone.returncode == 0 and "Warning" not in alone.stderr
 
 
 def test_no_object_of_a_kind_that_goes_is_made(kube: Kube, cluster: Cluster) -> None:
