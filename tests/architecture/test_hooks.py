@@ -21,45 +21,30 @@ def hooks() -> dict[str, dict[str, Any]]:
     return {hook["id"]: hook for hook in repository["hooks"]}
 
 
-def test_every_hook_runs_a_tool_of_the_dev_extra_and_passes() -> None:
-    files = {
-        "ruff-check": "manage.py",
-        "ruff-format": "manage.py",
-        "djhtml": "templates/base.html",
-        "djlint": "templates/base.html",
-    }
-    assert hooks().keys() == files.keys()
-    for name, hook in hooks().items():
-        assert hook["language"] == "system"
-        python, *command = hook["entry"].split()
-        assert python == ".venv/bin/python"
-        done = subprocess.run(
-            [sys.executable, *command, files[name]], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (name, done.stdout, done.stderr)
+HOOKS = {
+    "ruff-check": ("manage.py", "import os\n"),
+    "ruff-format": ("manage.py", "a = [1,\n 2]\n"),
+    "djhtml": ("templates/base.html", "<div>\n<p></p>\n</div>\n"),
+    "djlint": ("templates/base.html", "<img>\n"),
+}
+"""Hook -> a file of the tree it passes, and what it is for."""
 
 
-def test_a_hook_finds_what_it_is_for(tmp_path: Path) -> None:
-    wrong = {
-        "ruff-check": ("wrong.py", "import os\n"),
-        "ruff-format": ("wrong.py", "a = [1,\n 2]\n"),
-        "djhtml": ("wrong.html", "<div>\n<p></p>\n</div>\n"),
-        "djlint": ("wrong.html", "<img>\n"),
-    }
-    for name, hook in hooks().items():
-        file, text = wrong[name]
-        (tmp_path / file).write_text(text)
-        done = subprocess.run(
-            [sys.executable, *hook["entry"].split()[1:], str(tmp_path / file)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode, (name, done.stdout)
+@pytest.mark.parametrize(("name", "file", "wrong"), [(name, *row) for name, row in HOOKS.items()])
+def test_a_hook_runs_a_tool_of_the_dev_extra_and_finds_what_it_is_for(
+    name: str, file: str, wrong: str, tmp_path: Path
+) -> None:
+    hook, other = hooks()[name], tmp_path / Path(file).name
+    python, *command = hook["entry"].split()
+    assert (hook["language"], python) == ("system", ".venv/bin/python")
+    other.write_text(wrong)
+    for path, found in ((ROOT / file, False), (other, True)):
+        done = subprocess.run([sys.executable, *command, str(path)], cwd=ROOT, capture_output=True, text=True)
+        assert bool(done.returncode) is found, (done.stdout, done.stderr)
 
 
 def test_the_linters_options_are_those_of_the_suite() -> None:
+    assert hooks().keys() == HOOKS.keys()
     assert f"--ignore {tools.NOT_ASKED}" in hooks()["djlint"]["entry"]
 
 

@@ -44,9 +44,6 @@ class Reporter:
 def test_every_skip_is_told_with_its_reason() -> None:
     said = summary_of(Reporter("no sun", "no second moon", "no second moon"))
     assert said == ["NOT TESTED", "2 left out: no second moon", "1 left out: no sun"]
-
-
-def test_where_nothing_is_left_out_nothing_is_said() -> None:
     assert not summary_of(Reporter())
 
 
@@ -126,20 +123,12 @@ def test_the_paths_that_nightly_tests_name_are_there() -> None:
     assert not [name for name in sorted(named) if not (changes.ROOT / name).exists()]
 
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_its_folders_are_there() -> None:
-    assert [name for name in FAST_FOLDERS if not (ROOT / "tests" / name).is_dir()] == []
-
-
 def test_fast_takes_examples_and_leaves_searches_and_databases() -> None:
+    assert [name for name in FAST_FOLDERS if not (changes.ROOT / "tests" / name).is_dir()] == []
+    words = "--collect-only -q -n 0 -p no:cacheprovider -m fast tests/scheduler_core/queue tests/broker"
     done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider"),
-            *("-m", "fast", "tests/scheduler_core/queue", "tests/broker"),
-        ],
-        cwd=ROOT,
+        [sys.executable, "-m", "pytest", *words.split()],
+        cwd=changes.ROOT,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         capture_output=True,
         text=True,

@@ -3,6 +3,7 @@
 All of them name nodes n1, n2 ... and pods e1, e2 ..., so what one case holds takes the place of what another does.
 """
 
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -50,9 +51,12 @@ class RecordedCluster:
         self.random = Random(seed)
         self.cases = recorded(kind)
         self.release = self.random.choice(list(RELEASES.values()))
-        objects = [item for case in self.cases for item in case["objects"]]
-        classes = [item for item in objects if item["kind"] == "PriorityClass"]
-        self.cluster = CaseCluster(classes, None, release=self.release)
+        self.known: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        for case in self.cases:
+            for manifest in case["objects"]:
+                self.known[manifest["kind"]].append(manifest)
+        self.known.pop("ResourceClaimTemplate", None)
+        self.cluster = CaseCluster(self.known.pop("PriorityClass", []), None, release=self.release)
         self.there: dict[tuple[str, str, str], Any] = {}
         self.n_incoming = 0
         for manifest in self.random.choice(self.cases)["objects"]:
@@ -67,7 +71,7 @@ class RecordedCluster:
 
     def put(self, manifest: dict[str, Any]) -> None:
         """An object comes, or one of its name changes; a pod is deleted and made anew."""
-        if manifest["kind"] in ("PriorityClass", "ResourceClaimTemplate"):
+        if manifest["kind"] not in self.known:
             return
         kind, namespace, name, typed = parse(prepare(manifest, self.cluster.priority_classes))
         key = (kind, namespace, name)
@@ -81,8 +85,10 @@ class RecordedCluster:
             self.cluster.handle(ObjectChanged(key[0], old, None))
 
     def change(self) -> None:
-        """Something happens."""
-        if self.there and self.random.random() < 0.4:
-            self.remove(self.random.choice(list(self.there)))
+        """Something happens to an object, of whichever kind."""
+        kind = self.random.choice(list(self.known))
+        there = [key for key in self.there if key[0] == kind]
+        if there and self.random.random() < 0.4:
+            self.remove(self.random.choice(there))
         else:
-            self.put(self.random.choice(self.random.choice(self.cases)["objects"]))
+            self.put(self.random.choice(self.known[kind]))

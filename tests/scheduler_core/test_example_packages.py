@@ -16,6 +16,7 @@ import pytest
 from scheduler_core import installed_plugins
 from scheduler_core.plugin_kit import check
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import scheduler_config
 from tests.plugin_packages import installed_examples
 from tests.scheduler_core.sim.builders import START_NS, make_node, make_pod, pod_named, write
 
@@ -33,10 +34,7 @@ def cluster(name: str, args: dict[str, Any] | None = None, *, sorts: bool = Fals
     if sorts:
         multi["disabled"] = [{"name": "PrioritySort"}]
     profile = {"plugins": {"multiPoint": multi}, "pluginConfig": [{"name": name, "args": args or {}}]}
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile],
-    }  # fmt: skip
-    return Simulation(config, seed=1, start_ns=START_NS)
+    return Simulation(scheduler_config(profiles=[profile]), seed=1, start_ns=START_NS)
 
 
 def node_of(simulation: Simulation, name: str) -> str:

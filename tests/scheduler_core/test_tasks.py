@@ -13,17 +13,6 @@ from tests.tables import table
 ANSWERS = table(__file__, "answers")
 
 
-LARGE = """objects:
-- apiVersion: apps/v1
-  kind: Deployment
-  metadata: {name: d}
-  spec:
-    replicas: 100000
-    selector: {matchLabels: {a: b}}
-    template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}
-"""
-
-
 def edited(task: GradedTask, replacements: list[list[str]]) -> str:
     text = task.text
     for old, new in replacements:
@@ -61,7 +50,7 @@ def test_a_right_answer_passes_and_the_others_do_not(name: str) -> None:
         ("# " + "x" * MAX_ANSWER_BYTES, "bytes"),
         ("nodes: [{name: n, cpu: 1, memory: 1Gi, count: 61}]\n", "61 objects"),
         ("extenders: {postBindings: true}\n", "extenders"),
-        (LARGE, "200"),
+        (table(__file__, "TOO_MANY_REPLICAS"), "200"),
     ],
 )
 def test_what_cannot_be_run_is_told_by_its_place(answer: str, said: str) -> None:

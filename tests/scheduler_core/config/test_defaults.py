@@ -12,11 +12,11 @@ from scheduler_core.config.defaults import with_defaults
 from scheduler_core.config.load import configuration_from
 from scheduler_core.config.wire import encode
 from scheduler_core.plugins import REGISTRY, load_configuration
+from tests.manifests import scheduler_config
 from tests.tables import table
 
 CATALOG = REGISTRY.catalog
 
-HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 names = st.sampled_from([*CATALOG, "Mine", "Theirs"])
 enabled = st.lists(
@@ -54,7 +54,7 @@ documents = st.fixed_dictionaries(
         "extenders": st.just([{"urlPrefix": "http://e.test", "httpTimeout": "1m30s", "tlsConfig": {}}]),
         "podMaxBackoffSeconds": st.integers(1, 20),
     },
-).map(lambda document: {**HEAD, **document})
+).map(lambda document: scheduler_config(**document))
 
 
 @given(documents)
@@ -72,7 +72,9 @@ def test_typed_objects_print_as_the_document_they_came_from(document: dict[str, 
         with_defaults(decode_configuration(document, CATALOG), CATALOG), CATALOG
     )
     again = configuration_from(
-        with_defaults(decode_configuration({**HEAD, **_without_args(configuration)}, CATALOG), CATALOG),
+        with_defaults(
+            decode_configuration(scheduler_config(**_without_args(configuration)), CATALOG), CATALOG
+        ),
         CATALOG,
     )
     assert _without_args(again) == _without_args(configuration)

@@ -92,23 +92,15 @@ def test_a_policy_of_each_release_is_read_whole(release: str) -> None:
             weights[plugin] = weights.get(plugin, 0) + item["weight"]
     told = {SCORES.get(name) for name in named}
     assert set(weights) - told <= set(plan.plugins["score"]), (set(weights), plan.plugins["score"], named)
-    if release in ("1.7", "1.8", "1.9", "1.10", "1.11", "1.12", "1.14", "1.16", "1.19"):
-        (extender,) = loaded.configuration.extenders
-        assert (extender.url_prefix, extender.filter_verb, extender.bind_verb) == (
-            "/prefix",
-            "filter",
-            "bind",
-        )
+    extenders = loaded.configuration.extenders
+    assert len(extenders) == (
+        release in ("1.7", "1.8", "1.9", "1.10", "1.11", "1.12", "1.14", "1.16", "1.19")
+    )
+    for extender in extenders:
+        verbs = extender.url_prefix, extender.filter_verb, extender.bind_verb
+        assert verbs == ("/prefix", "filter", "bind")
         assert extender.tls_config is not None and extender.tls_config.insecure
-        assert (extender.enable_https, extender.http_timeout_ns, extender.node_cache_capable) == (
-            True,
-            1,
-            True,
-        )
-        managed = [(item.name, item.ignored_by_scheduler) for item in extender.managed_resources]
+        assert extender.enable_https and extender.node_cache_capable and extender.http_timeout_ns == 1
         is_late = release not in ("1.7", "1.8", "1.9")
-        assert (managed, extender.ignorable) == (
-            ([("example.com/foo", True)], True) if is_late else ([], False)
-        )
-    else:
-        assert not loaded.configuration.extenders
+        managed = [(item.name, item.ignored_by_scheduler) for item in extender.managed_resources]
+        assert (managed, extender.ignorable) == ([("example.com/foo", True)] * is_late, is_late)

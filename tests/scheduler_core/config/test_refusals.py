@@ -10,15 +10,14 @@ from scheduler_core.errors import ConfigurationError
 from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.releases import RELEASES
 from scheduler_core.schema.tables import table_of
+from tests.manifests import scheduler_config
 from tests.tables import table
 
 CATALOG = REGISTRY.catalog
 
-HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-
 
 def profile(**fields: Any) -> dict[str, Any]:
-    return {**HEAD, "profiles": [fields]}
+    return scheduler_config(profiles=[fields])
 
 
 def plugins(**sets: Any) -> dict[str, Any]:
@@ -46,18 +45,19 @@ def test_profiles_that_sort_the_queue_differently_are_refused() -> None:
     registry = CATALOG.plus(PluginSpec("Mine", ("queueSort",)))
     other = {"disabled": [{"name": "PrioritySort"}], "enabled": [{"name": "Mine"}]}
     profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "plugins": {"multiPoint": other}}]
-    error = refused({**HEAD, "profiles": profiles}, registry=registry)
+    error = refused(scheduler_config(profiles=profiles), registry=registry)
     assert 'different queue sort plugins for profile "b": "Mine", first: "PrioritySort"' in str(error)
     same = [
         {"schedulerName": "a"},
         {"schedulerName": "b", "pluginConfig": [{"name": "PrioritySort", "args": {"a": 1}}]},
     ]
-    assert 'different queue sort plugin args for profile "b"' in str(refused({**HEAD, "profiles": same}))
+    assert 'different queue sort plugin args for profile "b"' in str(refused(scheduler_config(profiles=same)))
 
 
 def test_files_of_a_tls_config_are_read_only_by_a_given_reader() -> None:
     tls = {"caFile": "/ca.pem"}
-    document = {**HEAD, "extenders": [{"urlPrefix": "https://e.test", "enableHTTPS": True, "tlsConfig": tls}]}
+    extender = {"urlPrefix": "https://e.test", "enableHTTPS": True, "tlsConfig": tls}
+    document = scheduler_config(extenders=[extender])
     error = refused(document)
     assert str(error) == "couldn't build extenders: open /ca.pem: no such file or directory"
     assert fields_of(error) == ["extenders[0].tlsConfig.caFile"]
@@ -70,7 +70,7 @@ def test_files_of_a_tls_config_are_read_only_by_a_given_reader() -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        {**HEAD, "extenders": [{"urlPrefix": "http://e", "managedResources": [{"name": "a/b/c"}]}]},
+        scheduler_config(extenders=[{"urlPrefix": "http://e", "managedResources": [{"name": "a/b/c"}]}]),
         profile(pluginConfig=table(__file__, "a_name_of_two_slashes_is_refused_in_the_words_of_the_release")),
         profile(pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": ["a/b/c"]}}]),
         profile(

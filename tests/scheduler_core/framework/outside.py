@@ -18,9 +18,8 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.sim.simulation import Simulation
+from tests.manifests import scheduler_config
 from tests.scheduler_core.sim.builders import START_NS, make_node, write
-
-HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
 def config(*names: str, args: dict[str, Any] | None = None, sort: str = "") -> dict[str, Any]:
@@ -31,7 +30,7 @@ def config(*names: str, args: dict[str, Any] | None = None, sort: str = "") -> d
     profile: dict[str, Any] = {"schedulerName": "default-scheduler", "plugins": {"multiPoint": multi}}
     if args is not None:
         profile["pluginConfig"] = [{"name": names[0], "args": args}]
-    return {**HEAD, "profiles": [profile]}
+    return scheduler_config(profiles=[profile])
 
 
 def cluster(*plugins: type[interface.Plugin], n_nodes: int = 3, **options: Any) -> Simulation:

@@ -14,7 +14,7 @@ from scheduler_core.plugin_kit import check
 from scheduler_core.plugins.rule import VARIABLES, Rule
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
-from tests.manifests import node, pod
+from tests.manifests import node, pod, scheduler_config
 from tests.tables import table
 
 
@@ -23,9 +23,7 @@ def config(
 ) -> dict[str, Any]:
     plugins: dict[str, Any] = {point: {"enabled": [{"name": name}]} for point in points}
     profile = {"plugins": plugins, "pluginConfig": [{"name": name, "args": args}]}
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile],
-    }  # fmt: skip
+    return scheduler_config(profiles=[profile])
 
 
 def run(configuration: dict[str, Any], *objects: dict[str, Any]) -> tuple[Simulation, list[Any]]:

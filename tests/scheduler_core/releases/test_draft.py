@@ -48,11 +48,8 @@ def test_what_of_a_release_is_new_known_and_not_modelled() -> None:
     assert made.new == ()
     assert made.changed == ("DRADeviceTaintRules", "DRADeviceTaints")
     assert made.gone == ("DynamicResourceAllocation", "SchedulerQueueingHints")
-    assert set(made.others) == {
-        "CloudNodeAdditionalLabelsReconciliation",
-        "EnvFiles",
-        "WindowsCPUAndMemoryAffinity",
-    }
+    others = {"CloudNodeAdditionalLabelsReconciliation", "EnvFiles", "WindowsCPUAndMemoryAffinity"}
+    assert set(made.others) == others
     [known] = made.known_notes
     assert known.endswith("(140222)")
     numbers = [note.rpartition("(")[2].rstrip(")") for note in made.new_notes]
@@ -75,17 +72,15 @@ def test_the_gates_of_1_37_are_those_of_upstreams_list() -> None:
     assert set(upstream) - set(ours) == set(LEFT_OUT)
     # The list is of 1.38, where these two are gone.
     assert set(ours) - set(upstream) == {"DynamicResourceAllocation", "SchedulerQueueingHints"}
-    assert {name: gate.state for name, gate in upstream.items() if name in ours} == {
-        name: gate.state for name, gate in ours.items() if name in upstream
-    }
+    both = set(upstream) & set(ours)
+    assert {name: upstream[name].state for name in both} == {name: ours[name].state for name in both}
 
 
 def test_a_go_file_says_as_much_with_what_a_gate_does() -> None:
     made = draft("1.38", GO)
     assert made.new == ("SchedulerThinksTwice",)
-    assert made.table["not_modelled"] == {
-        "SchedulerThinksTwice": "Beta on. Enables the scheduler to think twice."
-    }
+    thinks = "Beta on. Enables the scheduler to think twice."
+    assert made.table["not_modelled"] == {"SchedulerThinksTwice": thinks}
     assert "SchedulerAsyncPreemption" not in (*made.changed, *made.gone)
 
 
@@ -97,13 +92,10 @@ def test_what_is_no_list_of_gates_is_refused(name: str, gates: str) -> None:
 
 def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "v1_38.yaml"
-    texts = [
-        "--gates",
-        str(DATA / "gates-1.38.0-alpha.2.yaml"),
-        "--notes",
-        str(DATA / "notes-1.38.0-alpha.2.md"),
-    ]
-    assert main(["release", "draft", "1.38", *texts, "-o", str(file)]) == 0
+    gates, notes = (
+        str(DATA / f"{name}-1.38.0-alpha.2.{kind}") for name, kind in (("gates", "yaml"), ("notes", "md"))
+    )
+    assert main(["release", "draft", "1.38", "--gates", gates, "--notes", notes, "-o", str(file)]) == 0
     said = capsys.readouterr().out
     assert "1.38 follows 1.37" in said and "  DRADeviceTaints: GA on locked" in said
     assert table_of(file.read_text()) == draft("1.38", GATES, NOTES).table

@@ -27,21 +27,15 @@ from scheduler_core.releases.draft import draft
 from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, scenario_digest
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
-from tests.manifests import make_object
+from tests.manifests import make_object, scheduler_config
 from tests.scheduler_core.sim.builders import make_node
 from tests.tables import table
 
 SCENARIO = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
 REASON = "didn't match Pod's required features"
-HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
 RECORDED = RELEASES["1.36"]
-
-
-@pytest.mark.parametrize("written", ["1.36", "v1.36", "1.36.2", "v1.36.0"])
-def test_a_release_is_named_with_or_without_its_patch(written: str) -> None:
-    assert release_named(written) is RELEASES["1.36"]
 
 
 @pytest.mark.parametrize(("written", "name"), table(__file__, "a_patch_is_the_last_known_level_up_to_it"))
@@ -90,11 +84,6 @@ def test_every_gate_that_cannot_be_switched_is_named() -> None:
     ]
 
 
-def test_a_change_without_a_gate_came_with_a_release() -> None:
-    assert RECORDED.has("BalancedAllocationByChange")
-    assert not OLDEST.has("BalancedAllocationByChange")
-
-
 def test_every_change_that_is_modelled_is_asked_for_and_no_other_is() -> None:
     root = Path(__file__).parents[3]
     files = [file for folder in ("scheduler_core", "playground") for file in (root / folder).rglob("*.py")]
@@ -114,11 +103,8 @@ def test_the_default_sets_are_those_of_the_releases() -> None:
     assert sets["1.36"] == (*sets["1.35"], ("NodeDeclaredFeatures", 0))
     plans = {name: default_configuration(release).plans[0] for name, release in RELEASES.items()}
     assert "DynamicResources" not in plans["1.34"].weights
-    assert list(plans["1.36"].weights)[-3:] == [
-        "DynamicResources",
-        "NodeResourcesBalancedAllocation",
-        "ImageLocality",
-    ]
+    last = ["DynamicResources", "NodeResourcesBalancedAllocation", "ImageLocality"]
+    assert list(plans["1.36"].weights)[-3:] == last
 
 
 def test_a_plugin_that_a_gate_brings_follows_the_gate() -> None:
@@ -132,10 +118,8 @@ def test_a_plugin_that_a_gate_brings_follows_the_gate() -> None:
 
 
 def test_an_argument_of_a_later_release_is_unknown_to_an_earlier_one() -> None:
-    document = {
-        **HEAD,
-        "profiles": [{"pluginConfig": [{"name": "DynamicResources", "args": {"bindingTimeout": "0s"}}]}],
-    }
+    plugin = {"name": "DynamicResources", "args": {"bindingTimeout": "0s"}}
+    document = scheduler_config(profiles=[{"pluginConfig": [plugin]}])
     with pytest.raises(ConfigurationError, match="bindingTimeout"):
         load_configuration(document, release=OLDEST)
     with pytest.raises(ConfigurationError, match="must be at least 1 second"):
@@ -201,10 +185,7 @@ def test_a_release_that_only_flips_a_gate_is_one_file(one_more_file: Path) -> No
     assert json.loads(across[1])["same"]
     assert (agrees[0], differs[0]) == (0, 1)
     up = json.loads(alpha[1])
-    assert [(step["before"]["name"], step["after"]["name"]) for step in up["steps"]] == [
-        ("1.36", "1.37"),
-        ("1.37", "1.38"),
-    ]
+    assert [step["after"]["name"] for step in up["steps"]] == ["1.37", "1.38"]
     known = {one["name"]: one["known"] for one in up["between"]}
     assert known["Note141340"] == "not modelled" and known["DRADeviceTaints"] == "from release notes"
     assert "as Kubernetes 9.99 with NodeDeclaredFeatures=true: 1 passed, 0 failed" in versions[1]
@@ -252,10 +233,8 @@ def test_a_scenario_names_its_release_and_the_older_name_of_it_is_read() -> None
     new = load_scenario({**SCENARIO, "kubernetesRelease": "1.36", "featureGates": {"GangScheduling": True}})
     assert new.release == release_named("1.36").with_gates({"GangScheduling": True})
     assert load_scenario(dump_scenario(new)) == new
-    assert (
-        len({scenario_digest(one) for one in (plain, new, load_scenario({**SCENARIO, "emulates": "1.36"}))})
-        == 3
-    )
+    other = load_scenario({**SCENARIO, "emulates": "1.36"})
+    assert len({scenario_digest(one) for one in (plain, new, other)}) == 3
 
 
 @pytest.mark.parametrize(
