@@ -5,10 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_cycles import decision_body
+from scheduler_core.cli.conformance_cycles import CaseCluster, decision_body
 from scheduler_core.framework.preemption.reprieve import DryRun, KeptTries, Sampling, dry_run
+from scheduler_core.objects.kinds import parse
+from tests.manifests import budget, node, pod
 from tests.scheduler_core.afresh import afresh
 from tests.scheduler_core.recorded_clusters import RecordedCluster
+from tests.scheduler_core.stored import prepare
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
@@ -19,19 +22,31 @@ def test_kept_tries_and_verdicts_equal_fresh_ones_whatever_happens_between_cycle
     full = RecordedCluster("preemption", seed)
     random, pods = full.random, [full.incoming() for _ in range(3)]
     for _ in range(6):
-        pod = random.choice(pods)
-        kept, new = full.cluster.schedule(pod), afresh(full.cluster).schedule(pod)
+        preemptor = random.choice(pods)
+        kept, new = full.cluster.schedule(preemptor), afresh(full.cluster).schedule(preemptor)
         assert decision_body(kept) == decision_body(new)
         assert (kept.post_filter is None) == (new.post_filter is None)
         if kept.post_filter is not None and new.post_filter is not None:
             assert kept.post_filter.trace.explain() == new.post_filter.trace.explain()
             if kept.post_filter.nominated_node_name and random.random() < 0.5:
                 # It goes on as a scheduler would: the node has its nomination, the victims go.
-                full.cluster.nominator.add(pod, kept.post_filter.nominated_node_name)
+                full.cluster.nominator.add(preemptor, kept.post_filter.nominated_node_name)
                 for victim in kept.post_filter.victims:
                     full.cluster.cache.remove_pod(victim.uid)
         for _ in range(random.randint(0, 2)):
             full.change()
+
+
+def test_a_budget_that_changes_is_heeded_by_the_next_cycle() -> None:
+    there = [pod(app, labels={"app": app}, nodeName=f"{app}-node", priority=0) for app in ("web", "db")]
+    cluster = CaseCluster([node("web-node", "1"), node("db-node", "1"), *there], None)
+    preemptor, chosen = cluster.pending_pod(pod("p", priority=5)), []
+    for app in ("web", "db"):
+        kept = budget("kept", selector={"matchLabels": {"app": app}}) | {"status": {"disruptionsAllowed": 0}}
+        cluster.cache.listers.set("PodDisruptionBudget", "default", "kept", parse(prepare(kept)).typed)
+        result = cluster.schedule(preemptor).post_filter
+        chosen.append(result and result.nominated_node_name)
+    assert chosen == ["db-node", "web-node"]
 
 
 class KnownTries(KeptTries):
