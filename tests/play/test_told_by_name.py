@@ -97,7 +97,10 @@ def stopped(*pids: int) -> Iterator[None]:
                 os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.nightly("playground/play/", "playground/broker.py", "playground/clusters/trouble.py")
+by_night = pytest.mark.nightly("playground/play/", "playground/broker.py", "playground/clusters/trouble.py")
+
+
+@by_night
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(not _may_mount(), reason="a small disk is a mount, which this machine does not allow")
@@ -218,6 +221,7 @@ def behind_a_gate(url: str) -> tuple[str, Gate]:
     return f"{scheme}://{person}{at}127.0.0.1:{gate.port}{slash}{path}", gate
 
 
+@by_night
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.postgres

@@ -198,7 +198,7 @@ class Followed:
 
 
 @pytest.mark.parametrize(
-    ("n_nodes", "n_pods", "n_rounds"), [(6, 40, 3), pytest.param(100, 2_000, 10, marks=by_night)]
+    ("n_nodes", "n_pods", "n_rounds"), [(6, 40, 2), pytest.param(100, 2_000, 10, marks=by_night)]
 )
 def test_a_followed_cluster_is_the_live_one_at_each_rest_whatever_is_cut(
     n_nodes: int, n_pods: int, n_rounds: int, instance: Instance, monkeypatch: pytest.MonkeyPatch

@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from scheduler_core import prepare
 from scheduler_core.autoscaler.cluster import LiveCluster
 from scheduler_core.autoscaler.cluster_state import MachineGroup
 from scheduler_core.autoscaler.loop import Autoscaler, Loop
 from scheduler_core.autoscaler.pasted import read_autoscaler
 from scheduler_core.errors import InvalidObject
-from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif import scaling
 from scheduler_core.whatif.answers import answer_question, answer_text
@@ -202,20 +200,17 @@ def test_what_cannot_be_used_is_named(given: Any, said: str) -> None:
         answer_question(cluster(of_pool("a", "web")), {"ask": "autoscale", "autoscaler": given})
 
 
-@pytest.mark.parametrize("is_made_again_by", ["the run", "a Deployment of the cluster"])
-def test_an_evicted_pod_is_made_again_and_placed(is_made_again_by: str) -> None:
-    simulation = cluster(of_pool("a", "web"), of_pool("b", "web"))
-    if is_made_again_by == "the run":
-        made: Any = [pod("one", "a", "1"), pod("two", "b", "1")]
-    else:
-        made = [deployment("web", 2)]
-    for manifest in made:
-        simulation.submit(WriteObject(prepare(manifest)))
-    simulation.run_until_idle()
+@pytest.mark.parametrize(
+    "pods",
+    [[pod("one", "a", "1"), pod("two", "b", "1")], [deployment("web", 2)]],
+    ids=["here", "by its Deployment"],
+)
+def test_an_evicted_pod_is_made_again_and_placed(pods: list[dict[str, Any]]) -> None:
+    simulation = cluster(of_pool("a", "web"), of_pool("b", "web"), *pods)
     run = scaling.run_loops(simulation, scaling.Given(), scaling.PriceList(()))
     assert len(run.removed) == 1 and run.evictions == 1
-    pods = [stored.typed for stored in run.simulation.world.all("Pod")]
-    assert {one.node_name for one in pods} == {"a", "b"} - set(run.removed) and len(pods) == 2
+    placed = [stored.typed for stored in run.simulation.world.all("Pod")]
+    assert {one.node_name for one in placed} == {"a", "b"} - set(run.removed) and len(placed) == 2
 
 
 NOW_NS = 1_800_000_000 * 10**9
@@ -241,23 +236,9 @@ def waiting(name: str, cpu: str = "3", scheduler: str = "default-scheduler", **m
     return {**made, "status": {"phase": "Pending", "conditions": [said]}}
 
 
-@pytest.mark.parametrize(
-    ("objects", "options", "grown"),
-    [
-        ([waiting("a")], {}, 1),
-        ([waiting("a", scheduler="batch")], {"allowed_scheduler_names": ["default-scheduler"]}, 0),
-        ([waiting("a", **{"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"})], {}, 0),
-        ([waiting("a")], {"scale_up_from_zero": False}, 0),
-    ],
-    ids=[
-        "any pod",
-        "of a scheduler that is not allowed",
-        "as if of a DaemonSet",
-        "of a cluster without nodes",
-    ],
-)
-def test_some_pods_let_no_group_grow(objects: list[Any], options: dict[str, Any], grown: int) -> None:
-    assert looped(*objects, **options).target_sizes == {"web": grown}
+@pytest.mark.parametrize(("why", "marks", "options", "grown"), table(__file__, "some_pods_let_no_group_grow"))
+def test_some_pods_let_no_group_grow(why: str, marks: Any, options: dict[str, Any], grown: int) -> None:
+    assert looped(waiting("a", **marks), **options).target_sizes == {"web": grown}, why
 
 
 def test_pods_of_schedulers_that_are_not_allowed_take_no_room() -> None:
