@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final, Self
 
-from scheduler_core.framework.record import ERROR, CycleTrace
-from scheduler_core.framework.words import headline, sentence
+from scheduler_core.framework.record import ERROR, CycleTrace, headline, sentence
 from scheduler_core.queue.queued_pod_info import Lane as Lane
 from scheduler_core.queue.queued_pod_info import QueueMove as QueueMove
 from scheduler_core.sim.queue_view import QueueView

@@ -21,11 +21,12 @@ from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
 from scheduler_core.releases import release_from, steps_between
 from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.loops import document_of, find_loops
 from scheduler_core.scenario.openb import lookalike
 from scheduler_core.scenario.redact import redact, verify_redaction, without_failing
-from scheduler_core.scenario.run import check_scenario, run, run_to_cycle, with_decisions
+from scheduler_core.scenario.run import check_scenario, run_to_cycle, with_decisions
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.scenario.tasks import grade, tasks
 from scheduler_core.scenario.types import Expectation
@@ -49,7 +50,7 @@ def decided(document: str, objects_at: int | None, traces_up_to: int) -> FreshRu
                 manifests=[dict(stored.manifest) for stored in simulation.world.everything()],
             )
 
-    result = run(load(document), after_cycle=look, timed=True)
+    result = run_scenario(load(document), after_cycle=look, timed=True)
     figures = result.metrics()
     return FreshRun(
         engine=ENGINE_VERSION,
@@ -78,7 +79,7 @@ def redacted(document: str, title: str) -> MadeText:
     check = verify_redaction(original, found.scenario)
     if not check.same:
         raise ScenarioError([Problem("", f"without its names it decides otherwise: {check.sentence}")])
-    result = run(found.scenario)
+    result = run_scenario(found.scenario)
     scenario, n_failing = without_failing(result)
     scenario = dataclasses.replace(scenario, decisions=with_decisions(result).decisions, title=title)
     notes = [*found.notes, check.sentence]
@@ -91,7 +92,7 @@ def redacted(document: str, title: str) -> MadeText:
 def as_test(document: str) -> MadeText:
     """Run it, and expect where each pod ends."""
     scenario = load(document)
-    result = run(scenario, full_traces=False)
+    result = run_scenario(scenario, full_traces=False)
     expect = [Expectation(pod=one.key, state=one.state, node=one.node) for one in result.pods().values()]
     left = max(0, len(expect) - MOST_EXPECTED)
     notes = [f"{left:,} more pods are not expected anywhere"] if left else []
@@ -122,7 +123,7 @@ def states(document: str, first: int, last: int) -> dict[int, dict[str, Any]]:
             raise _Enough
 
     with contextlib.suppress(_Enough):
-        run(load(document), full_traces=False, after_cycle=look)
+        run_scenario(load(document), full_traces=False, after_cycle=look)
     return found
 
 

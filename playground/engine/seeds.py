@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from playground.engine.batch import checkpoint_document
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.luck import end_state_digest, lucky_cycles, unexpecting, with_seed
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.types import Scenario
 from scheduler_core.sim.checkpoint import is_before_chance, manifests_of, read_once
 

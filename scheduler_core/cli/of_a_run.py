@@ -18,10 +18,10 @@ from typing import Any
 from scheduler_core.cli import reports
 from scheduler_core.cli.manifests import read_file, read_scenario
 from scheduler_core.scenario.errors import ScenarioError
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.run import check_scenario
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.version import ENGINE_VERSION
 from scheduler_core.whatif.model import ModelReport
 from scheduler_core.whatif.model_filters import FAILS, NOT_COMPUTED, PROPERTIES

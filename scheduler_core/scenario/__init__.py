@@ -7,13 +7,13 @@ it carries, `compare` puts two runs beside each other. `README.md` tells the for
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.difference import compare
 from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
 from scheduler_core.scenario.luck import lucky_cycles, with_seed
 from scheduler_core.scenario.mock_extender import MockExtender, MockTransport
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.record import Finding
 from scheduler_core.scenario.run import Verification, run_to_cycle, verify, with_decisions
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.types import Scenario
 
 __all__ = [

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from scheduler_core.framework.record import ERROR, CycleTrace
-from scheduler_core.framework.words import headline, of_one, sentence
+from scheduler_core.framework.record import ERROR, CycleTrace, headline, of_one, sentence
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.record import CycleEnd
 from scheduler_core.scenario.run import run_to_cycle

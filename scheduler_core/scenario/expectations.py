@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Final
 
-from scheduler_core.framework.record import PREEMPTING, UNSCHEDULABLE
-from scheduler_core.framework.words import sentence
+from scheduler_core.errors import InvalidObject
+from scheduler_core.fork import Fork
+from scheduler_core.framework.record import PREEMPTING, UNSCHEDULABLE, sentence
+from scheduler_core.objects.duration import format_duration
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean
 from scheduler_core.scenario.mock_extender import carries
+from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
-from scheduler_core.scenario.types import Bounds, Expectation, UpgradeSelection
-from scheduler_core.whatif.judge import UNKNOWN, share_of_agreement
-
-if TYPE_CHECKING:
-    from scheduler_core.scenario.ran import ScenarioRun
-from scheduler_core.errors import InvalidObject
-from scheduler_core.fork import Fork
-from scheduler_core.objects.duration import format_duration
-from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
+from scheduler_core.scenario.run import run
+from scheduler_core.scenario.types import (
+    FITTING,
+    Bounds,
+    Draining,
+    Expectation,
+    Fitting,
+    Survival,
+    UpgradeSelection,
+)
+from scheduler_core.scenario.upgrade import preview
 from scheduler_core.whatif import take_away
 from scheduler_core.whatif.headroom import headroom
+from scheduler_core.whatif.judge import UNKNOWN, share_of_agreement
 from scheduler_core.whatif.take_away import names_of, taken_away_verdict, without_label
 from scheduler_core.whatif.workloads import template_of
 
@@ -162,6 +169,10 @@ def check(expectations: Iterable[Expectation], run: ScenarioRun, path: str) -> l
     """
     checker = _Checker(run)
     return [checker.check(item, f"{path}[{index}]") for index, item in enumerate(expectations)]
+
+
+run_scenario: Final = partial(run, check=check)
+"""Run a scenario from its beginning and check its expectations: `run.run`, which says what may be given besides."""
 
 
 class _Checker:
@@ -364,8 +375,6 @@ class _Checker:
         return Finding(path, True, "no eviction violated a PodDisruptionBudget")
 
     def _upgrade(self, item: Expectation, wanted: UpgradeSelection, path: str) -> Finding:
-        from scheduler_core.scenario.upgrade import preview
-
         run = self.run
         found = preview(run.scenario, run.release, wanted.release, first_of_ties=run.first_of_ties)
         prefix = f"{wanted.namespace}/" if wanted.namespace else ""

@@ -18,8 +18,8 @@ from scheduler_core.objects.node import LABEL_HOSTNAME
 from scheduler_core.objects.quantity import quantity_from
 from scheduler_core.scenario import types
 from scheduler_core.scenario.canonical import without_server_fields
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.luck import with_seed
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.run import with_decisions
 from scheduler_core.scenario.watch import (
     BELOW,

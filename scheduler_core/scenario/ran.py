@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeTable
-from scheduler_core.framework.record import PREEMPTING, CycleTrace
-from scheduler_core.framework.words import sentence
+from scheduler_core.framework.record import PREEMPTING, CycleTrace, sentence
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
 from scheduler_core.queue.queued_pod_info import QueueMove

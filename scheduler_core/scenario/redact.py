@@ -30,10 +30,10 @@ from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.releases import NEWEST
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.controllers import NotRenamed, programs_of, renamed_settings
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.load import load_scenario, scenario_document
 from scheduler_core.scenario.mock_extender import HTTP_OK
 from scheduler_core.scenario.ran import ScenarioRun
-from scheduler_core.scenario.run import run
 from scheduler_core.scenario.types import Manifest, Patch, Scenario
 from scheduler_core.schema.tables import kinds, table_beside, types
 from scheduler_core.sim.controllers.cluster_autoscaler import NEW_NODE
@@ -1060,8 +1060,8 @@ class RedactionCheck:
 
 def verify_redaction(original: Scenario, redacted: Scenario) -> RedactionCheck:
     """Run both and compare cycle by cycle, up to the renaming (which is inferred, and must be one to one)."""
-    a = run(dataclasses.replace(original, expect=()), full_traces=False)
-    b = run(dataclasses.replace(redacted, expect=()), full_traces=False)
+    a = run_scenario(dataclasses.replace(original, expect=()), full_traces=False)
+    b = run_scenario(dataclasses.replace(redacted, expect=()), full_traces=False)
     return same_up_to_names(a, b)
 
 

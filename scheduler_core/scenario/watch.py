@@ -20,8 +20,8 @@ from scheduler_core.objects.meta import condition_of
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario import types
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.ran import RunPart, ScenarioRun
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.sim.changes import Act, Mention, ObjectWritten, Outcome
 from scheduler_core.sim.controllers.autoscaler import KIND as SCALER
 from scheduler_core.sim.controllers.autoscaler import SCALED, AutoscalerController

@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from scheduler_core.actions import EvictPod
+from scheduler_core.actions import BindByExtender, EvictPod
 from scheduler_core.cluster.cache import AssumedPod
 from scheduler_core.framework.interface import CycleState
 from scheduler_core.framework.record import CycleTrace
@@ -19,15 +19,41 @@ from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
+from scheduler_core.randomness import Randomness
+from scheduler_core.releases import Release
 from scheduler_core.schedule_one import PodBinding
+from scheduler_core.scheduler import Scheduler
+from scheduler_core.sim.control_plane import ControlPlane
+from scheduler_core.sim.kubelet import Kubelet
 from scheduler_core.sim.manifests import ReadOnce, manifests_in
-from scheduler_core.sim.world import Stored
-
-if TYPE_CHECKING:
-    from scheduler_core.scheduler import Scheduler
-    from scheduler_core.sim.simulation import Simulation
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.timers import Timers
+from scheduler_core.sim.world import Stored, World
 
 CHECKPOINT_VERSION = 3
+
+
+class Simulated(Protocol):
+    """What a checkpoint looks at of a `Simulation`, and puts back."""
+
+    config: Mapping[str, Any] | None
+    release: Release
+    options: SimulationOptions
+    randomness: Randomness
+    timers: Timers
+    world: World
+    control_plane: ControlPlane
+    kubelet: Kubelet
+    scheduler: Scheduler
+    _untold: dict[tuple[str, str], Stored | None]
+    _last_failures: dict[str, tuple[str, int]]
+    _settled_failures: dict[str, int]
+    _bind_calls: dict[str, BindByExtender]
+
+    @property
+    def now_ns(self) -> int: ...
+
+    def _know_stranger(self, old: Pod | None, new: Pod | None) -> None: ...
 
 
 def check_version(document: Mapping[str, Any]) -> None:
@@ -87,7 +113,7 @@ def with_seed(document: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return {**document, "randomness": {"seed": seed, "streams": {}}}
 
 
-def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
+def checkpoint_of(simulation: Simulated) -> dict[str, Any]:
     """Everything needed to go on elsewhere, of a simulation in which nothing is left to do at this moment."""
     scheduler = simulation.scheduler
     world = simulation.world.state()
@@ -174,7 +200,7 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
+def take_over(simulation: Simulated, document: Mapping[str, Any]) -> None:
     """Put a new simulation, of the same options and configuration, where the checkpoint was taken."""
     simulation.randomness.restore(document["randomness"])
     simulation.timers.restore(document["timers"])
@@ -232,7 +258,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
 
 
 def _fill_cache(
-    simulation: Simulation, document: Mapping[str, Any], pods: Mapping[str, Pod], held: Mapping[str, Pod]
+    simulation: Simulated, document: Mapping[str, Any], pods: Mapping[str, Pod], held: Mapping[str, Pod]
 ) -> None:
     """What the scheduler knows, in the order in which it learned it."""
     scheduler = simulation.scheduler
@@ -255,7 +281,7 @@ def _fill_cache(
 
 
 def _go_on_binding(
-    simulation: Simulation, entries: Sequence[Mapping[str, Any]], held: Mapping[str, Pod]
+    simulation: Simulated, entries: Sequence[Mapping[str, Any]], held: Mapping[str, Pod]
 ) -> None:
     """Binding cycles go on where they were."""
     scheduler = simulation.scheduler

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from scheduler_core.clock import SECOND_NS
-from scheduler_core.framework.words import CycleFacts
+from scheduler_core.framework.record import CycleFacts
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.resources import CPU, pod_requests
 from scheduler_core.queue.queued_pod_info import QueueMove

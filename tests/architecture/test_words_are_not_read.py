@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from playground.clusters.models import Cycle
-from scheduler_core.framework.record import Body, CycleTrace
-from scheduler_core.framework.words import CycleFacts
+from scheduler_core.framework.record import Body, CycleFacts, CycleTrace
 from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]

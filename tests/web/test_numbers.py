@@ -12,7 +12,7 @@ from playground.clusters import wake
 from playground.clusters.models import Cycle
 from playground.clusters.objects.apply import apply_documents
 from playground.web.cycles.preemption import CRITERIA
-from scheduler_core.framework.words import of_one
+from scheduler_core.framework.record import of_one
 from tests.clusters.builders import run
 from tests.web import factories
 

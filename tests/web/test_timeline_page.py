@@ -9,9 +9,9 @@ from playground.clusters.history.story import cluster_timeline
 from playground.clusters.objects.apply import apply_documents
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.shares import share
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.gallery import gallery_text
 from scheduler_core.scenario.load import load_scenario
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.sim.trace_events import CONTROLLERS
 from tests.clusters.builders import make_cluster, make_node, make_pod, run, with_programs
 from tests.rare_cycles import run_until

@@ -19,7 +19,7 @@ from playground.web.amounts import name_parts
 from playground.web.looks import outcome_of
 from playground.web.pages import tabs_of
 from scheduler_core.fork import POOL_LABELS
-from scheduler_core.framework.words import headline, of_one, placed
+from scheduler_core.framework.record import headline, of_one, placed
 from scheduler_core.releases import release_from
 
 register = Library()

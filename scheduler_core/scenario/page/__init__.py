@@ -22,6 +22,7 @@ from typing import Any, Final
 from scheduler_core.releases import RELEASES
 from scheduler_core.scenario.carried import CarriedError, carried_in, carry, unfold
 from scheduler_core.scenario.errors import ScenarioError
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery, gallery_text
 from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.page.editing import (
@@ -32,7 +33,6 @@ from scheduler_core.scenario.page.editing import (
     shortened_text,
 )
 from scheduler_core.scenario.ran import ScenarioRun
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.standalone import Standalone, TooLargeForOneFile, standalone
 from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.workloads import waiting_pods

@@ -26,8 +26,9 @@ from scheduler_core.objects.resources import CPU, MEMORY, PODS
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.carried import MAX_LINK_CHARS, STANDALONE_MARK, carry
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.ran import ScenarioRun
-from scheduler_core.scenario.run import FULL_TRACES_UP_TO_NODES, run
+from scheduler_core.scenario.run import FULL_TRACES_UP_TO_NODES
 from scheduler_core.scenario.types import Scenario
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.version import ENGINE_VERSION
@@ -86,7 +87,7 @@ def standalone(
             # Of a large cluster every verdict is kept where a pod found no node.
             simulation.keep_full_traces(False, unplaced=True)
 
-    result = run(scenario, before_cycle=begin, after_cycle=boards.look, bounds=bounds, timed=True)
+    result = run_scenario(scenario, before_cycle=begin, after_cycle=boards.look, bounds=bounds, timed=True)
     record = json.dumps(
         _record(scenario, result, boards, names, note, opens_at),
         separators=(",", ":"), ensure_ascii=False, allow_nan=False,

@@ -23,8 +23,8 @@ import yaml
 from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import canonical_bytes, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.load import load_scenario
-from scheduler_core.scenario.run import run
 from scheduler_core.scenario.types import API_VERSION, KIND, Scenario
 from scheduler_core.schema.tables import table_beside
 
@@ -142,7 +142,7 @@ def grade(task: GradedTask, answer: str | bytes) -> Grade:
         raise ScenarioError([Problem("", f"{size:,} bytes; an answer has {MAX_ANSWER_BYTES:,} at most")])
     given, changed = task.scenario(task.text), task.scenario(answer)
     wrong = tuple(_not_allowed(task, given, changed))
-    result = run(changed, max_cycles=MAX_CYCLES, bounds=BOUNDS)
+    result = run_scenario(changed, max_cycles=MAX_CYCLES, bounds=BOUNDS)
     findings, checks = iter(result.findings), []
     for check in task.checks:
         own = [next(findings) for _ in check.expect]

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.framework.record import CycleTrace
-from scheduler_core.framework.words import PIPELINE, points
+from scheduler_core.framework.record import PIPELINE, CycleTrace, points
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.manifests import node, pod

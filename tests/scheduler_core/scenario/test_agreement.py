@@ -8,10 +8,10 @@ import pytest
 
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import load_scenario
+from scheduler_core.scenario.expectations import run_scenario as run
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.make import make_scenario
 from scheduler_core.scenario.redact import redact
-from scheduler_core.scenario.run import run
 from tests.scheduler_core.scenario.builders import Recorded
 from tests.scheduler_core.whatif.random_clusters import node, pod
 

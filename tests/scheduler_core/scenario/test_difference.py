@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.scenario.difference import Beside, beside, compare, n_same, partings, why
-from scheduler_core.scenario.run import run as run_scenario
+from scheduler_core.scenario.expectations import run_scenario
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 from tests.tables import table
 

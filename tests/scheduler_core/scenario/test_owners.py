@@ -4,8 +4,8 @@ import pytest
 
 from scheduler_core.scenario import load_scenario
 from scheduler_core.scenario.canonical import in_run_order
+from scheduler_core.scenario.expectations import run_scenario as run
 from scheduler_core.scenario.make import make_scenario
-from scheduler_core.scenario.run import run
 from tests.scheduler_core.scenario.builders import Recorded, document
 from tests.tables import table
 

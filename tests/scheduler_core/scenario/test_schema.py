@@ -14,10 +14,10 @@ import scheduler_core.scenario
 from scheduler_core.cli.main import main
 from scheduler_core.objects import short
 from scheduler_core.objects.documents import load_documents
+from scheduler_core.scenario.expectations import run_scenario
 from scheduler_core.scenario.form import _PARTS, SCHEMA, part_of
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.load import schema_text
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.types import SUBJECTS, VERB_FIELDS, Scenario
 from tests.scheduler_core.scenario.builders import document, make_scenario
 

@@ -6,8 +6,7 @@ import pytest
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import ExtenderAnswer
-from scheduler_core.framework.record import CycleTrace
-from scheduler_core.framework.words import points
+from scheduler_core.framework.record import CycleTrace, points
 from scheduler_core.sim.changes import BindCallAnswered, DeleteObject, SetAssumedPodExpiry, SetConfiguration
 from scheduler_core.sim.simulation import Simulation
 from tests.manifests import scheduler_config
