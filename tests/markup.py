@@ -12,3 +12,8 @@ def html_of(response: Any) -> str:
     text = re.sub(r"\s+", " ", response.content.decode())
     text = re.sub(r"(<[a-z][^<>]*>) ", r"\1", text)
     return re.sub(r" (?=</)|(?<=>) (?=<)", "", text)
+
+
+def words(response: Any) -> str:
+    """What an answer says without its tags."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+SCROLL_ON_A_PHONE = ("Heat map", "Scores")
+"""What is read across: a map, and points of several sides. All else is read line by line on a phone."""
+
 OUT_OF_BOUNDS = Path(__file__).with_name("boxes.js").read_text()
 
 
@@ -16,3 +19,8 @@ def sideways(page) -> list[str]:
         "all => all.filter(e => e.scrollWidth > e.clientWidth + 1)"
         ".map(e => e.ariaLabel || `what has no aria-label (${e.outerHTML.slice(0, 80)})`)"
     )
+
+
+def read_across(page) -> list[str]:
+    """What scrolls sideways though it is read line by line."""
+    return [name for name in sideways(page) if not name.startswith(SCROLL_ON_A_PHONE)]

@@ -52,6 +52,14 @@ def page(request, browser, browser_context_args, pages_left):
 
 
 @pytest.fixture
+def clock(page):
+    """The clock of the page, to be put forward; a page that had one serves no other test."""
+    page.clock.install()
+    yield page.clock
+    page.context.close()
+
+
+@pytest.fixture
 def cluster(transactional_db, wakes):
     return factories.full_cluster()
 

@@ -1,4 +1,4 @@
-"""What axe says of a page, and whether it fits, as it looks in light, in the dark and on a phone.
+"""What axe says of a page, and whether its boxes fit, as it looks in light, in the dark and on a phone.
 
 By day a page is looked at in light, and whether it fits on a phone, too; where static files or templates have changed
 (`nightly`), also in the dark and on the phone, and what is done with it is done on a phone, too.
@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.browser.boxes import out_of_bounds
+
 LOOKS = (("light", 1440), ("dark", 1440), ("light", 390))
 LIGHT, PHONE = LOOKS[:1], LOOKS[-1]
 nightly = pytest.mark.nightly("static/", "templates/")
@@ -28,7 +30,11 @@ BOTH_WIDTHS = pytest.mark.parametrize("width", [1440, pytest.param(390, marks=ni
 # text has colors, a size or a place that none had on the pages before; in the dark, where a page has other colors and
 # nothing else, of those alone.
 OF_COLORS = ("color-contrast", "link-in-text-block")
-ALL = {"resultTypes": ["violations"], "rules": {rule: {"enabled": False} for rule in OF_COLORS}}
+ALL = {
+    "resultTypes": ["violations"],
+    "rules": {rule: {"enabled": False} for rule in OF_COLORS},
+    "preload": False,  # each time it would ask for all styles again, for rules that are not used
+}
 
 SEEN_WITHOUT_FAULT: set[str] = set()
 """Colors of text that axe found readable, as `ASK` calls them."""
@@ -69,7 +75,7 @@ Looks = tuple[tuple[str, int], ...]
 
 
 def seen_wrong(page: Any, name: str, looks: Looks = LIGHT) -> list[str]:
-    """What is wrong with the page that is open, in each look, and whether it fits on a phone, which stays."""
+    """What is wrong with the page that is open, in each look, and whether its boxes fit on a phone, which stays."""
     found = []
     for scheme, width in (*looks, *(() if PHONE in looks else (PHONE,))):
         wear(page, scheme, width)
@@ -81,9 +87,7 @@ def seen_wrong(page: Any, name: str, looks: Looks = LIGHT) -> list[str]:
         where, asked = f"{name}, {scheme} at {width}", None if scheme == "dark" else ALL
         if (scheme, width) in looks:
             found += [f"{where}: {violation}" for violation in violations(page, asked)]
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        if wide > 0:
-            found.append(f"{where}: {wide} px too wide")
+        found += [f"{where}: {wrong}" for wrong in out_of_bounds(page)]
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +16,6 @@ from playground.clusters.drive.advance import advance
 from playground.clusters.drive.memory import EngineMemory
 from playground.clusters.drive.runs import request_run
 from playground.clusters.models import Cluster, Question
-from playground.clusters.objects.apply import apply_documents
 from tests.browser.looks import EVERY_LOOK, Looks, what_is_wrong
 from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -80,50 +80,10 @@ def test_answers_are_accessible_and_fit(
     ), "\n".join(found)
 
 
-def test_an_answer_arrives_on_the_page_that_waits_for_it(
-    page: Any, asgi_server: str, asked: Cluster, complaints: Any
-) -> None:
-    apply_documents(cluster=asked, objects=[make_node("node-d1", cpu="2")])
-    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/")
-    page.get_by_role("button", name="Prove again").click()
-    page.locator("#asking").wait_for()
-    for question in Question.objects.filter(state="queued"):
-        questions.answer(question_id=question.pk, memory=EngineMemory())
-    page.get_by_text("Keeps what you asked for").first.wait_for()
-    assert page.get_by_text("Prove again").count() == 0
-
-
-def test_a_slider_changes_the_winner_without_a_new_page(
-    page: Any, asgi_server: str, asked: Cluster, complaints: Any
-) -> None:
-    page.goto(f"{asgi_server}/c/{asked.public_id}/cycles/1/weights/")
-    slider = page.locator("#w-NodeResourcesFit")
-    slider.focus()
-    page.keyboard.press("ArrowRight")
-    page.get_by_text("was 1").wait_for()
-    assert page.evaluate("document.activeElement.id") == "w-NodeResourcesFit"
-    assert "w-NodeResourcesFit=2" in page.url
-
-
-def test_a_question_is_asked_as_its_page_is_opened(page, asgi_server, asked, complaints, monkeypatch):
-    """A worker of the test answers at once; the page asks, waits and shows the answer without a press."""
-    Question.objects.all().delete()
-
-    def answer_at_once(task, **how):
-        if task == "answer":
-            questions.answer(question_id=how["question_id"], memory=EngineMemory())
-
-    monkeypatch.setattr(wake, "send", answer_at_once)
-    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/")
-    page.get_by_role("heading", name="Keeps what you asked for").wait_for()
-    assert Question.objects.get().state == "done"
-    page.goto(f"{asgi_server}/c/{asked.public_id}/cycles/1/why-not/?node=node-a2")
-    page.locator("#why h2").wait_for()
-
-
-def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
+def test_pages_of_questions_ask_as_they_are_opened_and_show_the_answer(
     page, asgi_server, asked, complaints, monkeypatch
 ):
+    """A worker of the test answers at once; each page asks, waits and shows the answer without a press."""
     Question.objects.all().delete()
 
     def answer_at_once(task, **how):
@@ -134,6 +94,10 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
 
     monkeypatch.setattr(wake, "send", answer_at_once)
     base = f"{asgi_server}/c/{asked.public_id}/"
+    page.goto(f"{base}pods/default/large/fix/")
+    expect(page.get_by_role("heading", name="Keeps what you asked for")).to_be_visible()
+    page.goto(f"{base}cycles/1/why-not/?node=node-a2")
+    expect(page.locator("#why h2")).to_be_visible()
     page.goto(f"{base}plan/")
     for ask in ("any-node", "consolidate", "headroom"):
         expect(page.locator(f"#plan-{ask}").get_by_role("link", name="Open")).to_be_visible()
@@ -144,13 +108,19 @@ def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
     page.goto(f"{base}cycles/1/weights/")
     expect(page.locator("#weights")).to_be_visible()
     expect(page.locator("#arriving, #asking")).to_have_count(0)
-    assert Question.objects.get(kind="weights").state == "done"
+    page.locator("#w-NodeResourcesFit").press("ArrowRight")
+    expect(page.get_by_text("was 1")).to_be_visible()
+    expect(page).to_have_url(re.compile("w-NodeResourcesFit=2"))
+    expect(page.locator("#w-NodeResourcesFit")).to_be_focused()
     page.goto(f"{base}luck/")
     expect(page.get_by_text("End states").first).to_be_visible()
-    assert Question.objects.filter(kind="seeds").get().state == "done"
+    assert not Question.objects.exclude(state="done").exists()
 
 
-@pytest.mark.parametrize(("path", "kinds"), [("plan/", 3), ("cycles/1/weights/", 1), ("luck/", 1)])
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [("plan/", 3), ("cycles/1/weights/", 1), ("luck/", 1), ("pods/default/large/fix/", 1)],
+)
 def test_who_leaves_a_page_that_asked_by_itself_wants_no_answer(page, asgi_server, asked, path, kinds):
     Question.objects.all().delete()
     page.goto(f"{asgi_server}/c/{asked.public_id}/{path}")
@@ -160,15 +130,11 @@ def test_who_leaves_a_page_that_asked_by_itself_wants_no_answer(page, asgi_serve
     wait_until(page, lambda: set(Question.objects.values_list("state", flat=True)) == {"cancelled"})
 
 
-def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asgi_server, asked):
+def test_who_comes_back_is_asked_again_but_who_cancels_is_not(page, asgi_server, asked):
     Question.objects.all().delete()
-    address = f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/"
-    page.goto(address)
-    page.locator("#asking").wait_for()
-    assert Question.objects.get().is_open
-    page.goto(f"{asgi_server}/about/")
-    wait_until(page, lambda: Question.objects.get().state == "cancelled")
-    page.goto(address)  # back: it is asked again
+    pod = {"pod": "default/large"}
+    questions.cancel(Question.objects.filter(pk=questions.ask(cluster=asked, kind="fix", params=pod).pk))
+    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/fix/")
     cancel, told = (
         page.get_by_role("button", name="Cancel"),
         page.get_by_role("heading", name="Not asked", exact=True),
@@ -199,17 +165,6 @@ def test_a_nodes_panel_leads_to_its_drain(
     expect(page.locator("#verdict")).to_be_visible()
     expect(page.locator("main")).to_contain_text("Drain nodes: node-a1")
     expect(page.locator(".sums")).to_contain_text("leave")
-
-
-def test_a_try_of_fifty_copies_answers_for_fifty(
-    page: Any, asgi_server: str, asked: Cluster, complaints: Any
-) -> None:
-    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/new/")
-    page.get_by_label("Name", exact=True).fill("many")
-    page.get_by_label("Copies").fill("50")
-    page.get_by_role("button", name="Try it").click()
-    _answered_newest(page)
-    expect(page.locator("main")).to_contain_text("of 50 copies find a node")
 
 
 def test_what_is_known_of_all_that_waits_appears_while_the_rest_is_looked_for(

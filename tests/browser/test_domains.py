@@ -11,19 +11,16 @@ from tests.browser.looks import LOOKS, seen_wrong, wear
 from tests.clusters.builders import make_cluster, make_node, make_pod, run
 
 pytestmark = pytest.mark.django_db(transaction=True)
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 WEB = {"matchLabels": {"app": "web"}}
 
 
 def zoned(name: str, zone: str) -> dict[str, Any]:
-    node: dict[str, Any] = make_node(name, cpu="4")
-    node["metadata"]["labels"] = {"topology.kubernetes.io/zone": zone, "kubernetes.io/hostname": name}
-    return node
+    return make_node(name, labels={ZONE: zone, HOST: name})
 
 
 def web(name: str, **spec: Any) -> dict[str, Any]:
-    pod: dict[str, Any] = make_pod(name, **spec)
-    pod["metadata"]["labels"] = {"app": "web"}
-    return pod
+    return make_pod(name, labels={"app": "web"}, **spec)
 
 
 def spread(key: str, action: str, max_skew: int = 1) -> dict[str, Any]:
@@ -33,9 +30,6 @@ def spread(key: str, action: str, max_skew: int = 1) -> dict[str, Any]:
 def apart(key: str) -> dict[str, Any]:
     term = {"topologyKey": key, "labelSelector": WEB}
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-
-
-ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
 
 def test_lanes_of_zones_and_hosts(page: Any, asgi_server: str, complaints: Any) -> None:

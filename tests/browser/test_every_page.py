@@ -1,6 +1,8 @@
 """Every page of the site with a real cluster's names and numbers, at every width: no box leaves its place,
 and no letter is without its words; a page of a cluster is neither long nor heavy (`test_lengths`).
 
+By day at a desk and on a phone, and without those pages that are the same whatever is in a cluster (`test_pages`).
+
 In the first of the walks Help is followed into each place of the manual, too; whose Help leads where: `tests.web`.
 
 `PAGES`, `ACCOUNTS` and `OF_STRANGERS` have an address for each route that shows something, `NO_PAGES` (in
@@ -32,7 +34,7 @@ from playground.scenarios.services.proof import request_verification
 from playground.scenarios.services.shares import share
 from playground.web.manual import CHAPTERS, chapter
 from playground.web.pages import INDEX, help_path
-from tests.browser.boxes import out_of_bounds, sideways
+from tests.browser.boxes import out_of_bounds, read_across, sideways
 from tests.browser.looks import LIGHT, LOOKS, NONE_WANTED, PHONE, is_wanted, nightly, seen_wrong, wear
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
@@ -54,8 +56,7 @@ __all__ = ["ada"]
 
 WIDTHS = (1920, 1440, 1280, 1024, 800, 390)
 DESK = 1440
-THREE_WIDTHS = (1440, 800, 390)
-TWO_WIDTHS = (1440, 390)  # of what differs from the first of the walks in its names and numbers alone
+TWO_WIDTHS = (DESK, 390)
 
 DAY = {"n_nodes": 80, "n_pods": 700}
 
@@ -70,6 +71,9 @@ PAGES = {
 OF_NODES = frozenset(table(__file__, "OF_NODES"))
 """What names nodes: the other pages are no others in another cloud."""
 
+BY_DAY = [route for route in PAGES if route in OF_NODES or "{c}" in PLAIN.get(route, "{c}")]
+"""What may differ with the names and numbers of a cluster."""
+
 LOOKED_AT = (
     "/c/{c}/?pod={pending}",
     "/s/{",
@@ -78,9 +82,6 @@ LOOKED_AT = (
     "/gallery/lose-a-zone/",
 )
 """Addresses of pages axe is asked about here; about the others in `test_pages`, with fewer nodes and every outcome."""
-
-SCROLL_ON_A_PHONE = ("Heat map", "Scores")
-"""What is read across: a map, and points of several sides. All else is read line by line on a phone."""
 
 RULES = ({"score": {"nodes": ["n3"], "points": 10}},)
 
@@ -208,8 +209,8 @@ def self_scheduled(client):
 @pytest.mark.parametrize(
     ("size", "routes", "widths", "looks"),
     [
-        (DAY, PAGES, THREE_WIDTHS, LIGHT),
-        pytest.param(DAY, PAGES, (), LOOKS[1:], marks=nightly),
+        (DAY, BY_DAY, TWO_WIDTHS, LIGHT),
+        pytest.param(DAY, PAGES, (800,), LOOKS[1:], marks=nightly),
         pytest.param({"n_nodes": 200, "n_pods": 3000}, PAGES, WIDTHS, (), marks=nightly),
         pytest.param(
             {"n_nodes": 200, "n_pods": 3000, "cloud": "gke"}, OF_NODES, TWO_WIDTHS, (), marks=nightly
@@ -244,14 +245,13 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
                         f"{template_} at {width}: {name} scrolls sideways" for name in read_across(page)
                     ]
             page.locator("main details").evaluate_all("all => all.forEach(e => { e.open = true; })")
-            if widths:
-                wear(page, *PHONE)
-                found += [f"{template_} on a phone: {name} scrolls sideways" for name in read_across(page)]
+            wear(page, *PHONE)
+            found += [f"{template_} on a phone: {name} scrolls sideways" for name in read_across(page)]
             if looks and template_.startswith(LOOKED_AT):
                 found += seen_wrong(page, template_, looks)
         # Once for each chapter: that the headings are there, `tests.web` asks.
         chapter_, _, _ = help_path(*route.split(":")).partition("#")
-        if wanted and widths is THREE_WIDTHS and chapter_ not in followed and route not in WITHOUT_HELP:
+        if wanted and routes is BY_DAY and chapter_ not in followed and route not in WITHOUT_HELP:
             followed.add(chapter_)
             follow_help(page, route)
     assert not found, "\n".join(found)
@@ -277,11 +277,6 @@ def arrive(page, url, work, wakes):
     return n_bytes
 
 
-def read_across(page):
-    """What scrolls sideways though it is read line by line."""
-    return [name for name in sideways(page) if not name.startswith(SCROLL_ON_A_PHONE)]
-
-
 WITHOUT_HELP = {"scenarios:embed": "is a frame in a page of another site"}
 
 
@@ -299,12 +294,8 @@ def follow_help(page, route):
         expect(page.locator(f"#{heading}")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize(
-    ("widths", "looks"),
-    [(THREE_WIDTHS, ()), pytest.param(WIDTHS, LOOKS, marks=nightly)],
-    ids=["boxes", "looks"],
-)
-def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada, settings, widths, looks):
+@nightly  # by day `test_accounts_walk` looks at the same pages, with shorter names
+def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada, settings):
     settings.PLAYGROUND_MAIL = True
     name = "maximiliane-von-hohenstein-schwarzenberg"
     User.objects.filter(pk=ada.pk).update(
@@ -326,11 +317,11 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
         for address in chain.from_iterable(pages.values()):
             page.goto(asgi_server + address.format(**places))
             expect(page.get_by_role("heading", level=1)).to_be_visible()
-            for width in widths:
+            for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 900})
                 found.extend(f"{address} at {width}: {wrong}" for wrong in out_of_bounds(page))
             found.extend(f"{address} at {width}: {name} scrolls sideways" for name in sideways(page))
-            found.extend(seen_wrong(page, address, looks) if looks else ())
+            found.extend(seen_wrong(page, address, LOOKS))
         follow_help(page, next(reversed(pages)))
 
     walk(OF_STRANGERS)

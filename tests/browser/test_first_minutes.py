@@ -159,7 +159,7 @@ def test_a_newcomer_comes_from_a_file_to_an_applied_fix_in_three_actions(
     page.set_viewport_size({"width": width, "height": 844})
     person = Actions(page, by_keyboard)
     page.goto(asgi_server)
-    person.choose(page.locator("#door-file"), as_yaml(with_few_waiting(real_dump(20, 300))))
+    person.choose(page.locator("#door-file"), as_yaml(with_few_waiting(real_dump(10, 240))))
     # Why: the scheduler's own reasons, and what places them all, before anything is made.
     expect(page.locator("#pending tr", has_text="search/indexer")).to_contain_text("Insufficient cpu")
     best = page.locator(".best")

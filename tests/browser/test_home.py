@@ -28,23 +28,6 @@ def test_the_first_door_leads_to_a_board_that_says_what_to_do(
     assert Cluster.objects.count() == 1
 
 
-def test_the_second_door_shows_what_a_dump_holds_before_anything_is_kept(
-    page, asgi_server, transactional_db, wakes, complaints
-):
-    page.goto(asgi_server)
-    expect(page.locator("#dump-line")).to_contain_text("deploy,rs,sts,ds,jobs,pdb")
-    page.get_by_text("Or paste it").click()
-    page.get_by_label("A dump of your cluster").evaluate(
-        "(e, text) => { e.value = text; }", as_yaml(real_dump(6, 240))
-    )
-    page.locator("#door-paste").click()
-    expect(page.locator("#import-preview")).to_contain_text(re.compile(r"\d+ to create"))
-    assert not Cluster.objects.exists()
-    page.get_by_role("button", name="Create cluster").click()
-    expect(page.locator("#lane-active")).to_contain_text("indexer")
-    assert Cluster.objects.get().nodes.count() == 6
-
-
 def test_an_import_makes_missing_owners_and_says_so(page, asgi_server, transactional_db, wakes, complaints):
     page.goto(f"{asgi_server}/new/import/")
     text = as_yaml(real_dump(4, 240, owners=False))
@@ -67,7 +50,7 @@ def test_the_preview_says_who_is_pending_and_why_as_soon_as_a_worker_knows(
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(f"{asgi_server}/new/import/")
     page.locator("#text").evaluate(
-        "(e, text) => { e.value = text; }", as_yaml(with_few_waiting(real_dump(30, 400)))
+        "(e, text) => { e.value = text; }", as_yaml(with_few_waiting(real_dump(10, 240)))
     )
     page.locator("#import-see").click()
     preview = page.locator("#import-preview")

@@ -84,12 +84,6 @@ def test_the_matrix_and_the_folds_of_a_preemption(page, asgi_server, cluster, co
             assert fold.evaluate("s => s.parentElement.open") is is_open
 
 
-def test_what_it_would_take_is_asked(page, asgi_server, cluster, complaints):
-    page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/default/train-2/fix/")
-    expect(page.locator("#asking")).to_be_visible()
-    assert Question.objects.filter(kind="fix").exists()
-
-
 def test_nodes_are_walked_in_the_table_and_grouped(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/")
     press(page, page.locator("#view-table"))
@@ -174,11 +168,22 @@ def test_a_replay_is_walked_played_and_branched_off(page, asgi_server, transacti
     expect(page.locator("#past")).to_be_visible()
     tab_to(page, page.locator("#text"))
     page.keyboard.insert_text(EDIT)
+    page.keyboard.type("  # ]p[")  # in a field these are letters
+    expect(shown).to_have_text(str(last))
     page.keyboard.press("Tab")
     assert focus(page) == "branch"
+    page.keyboard.press("[")
+    expect(page.locator("#branch")).to_have_text(f"Branch after cycle {last - 1}")
+    expect(page.locator("#text")).to_have_value(re.compile("name: extra"))
+    page.locator("#branch").focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#messages")).to_contain_text("after cycle")
-    assert Cluster.objects.order_by("-pk").first().nodes.filter(name="extra").exists()
+    expect(page.locator("#messages")).to_contain_text(f"after cycle {last - 1}")
+    expect(page).to_have_url(re.compile("/difference/$"))
+    made = Cluster.objects.order_by("-pk").first()
+    assert made.nodes.filter(name="extra").exists() and not cluster.nodes.filter(name="extra").exists()
+    work()  # a branch with an edit is run
+    page.goto(f"{asgi_server}/c/{made.public_id}/")
+    expect(page.locator("#feed")).to_contain_text("extra")
 
 
 def test_a_cluster_is_shared_proved_and_forked(page, asgi_server, transactional_db, work, complaints):

@@ -22,9 +22,21 @@ def looked_at(page):
     assert page.evaluate("window.hit") is None
 
 
+@pytest.fixture(scope="session")
+def taken():
+    """What was taken once serves every test: all of it is in the link and the file."""
+    return []
+
+
 @pytest.fixture
-def made(page, asgi_server, work, tmp_path):
+def made(request, taken, tmp_path_factory):
     """The link and the file a person takes from a share's page; then the share is gone."""
+    if not taken:
+        taken[:] = take(*map(request.getfixturevalue, ("page", "asgi_server", "work")), tmp_path_factory)
+    return taken
+
+
+def take(page, asgi_server, work, tmp_path_factory):
     shared = share(
         document=small_text(title=f"Five pods {EVIL}"), note=f"The giant. {EVIL}", opens_at=2
     ).scenario
@@ -34,12 +46,10 @@ def made(page, asgi_server, work, tmp_path):
     link = page.locator("#clnk").input_value()
     with page.expect_download(timeout=90_000) as download:
         page.locator("#save-html").click()
-    path = tmp_path / download.value.suggested_filename
+    path = tmp_path_factory.mktemp("link") / download.value.suggested_filename
     download.value.save_as(path)
-    page.context.close()
-    digest = shared.digest
     Scenario.objects.all().delete()
-    return link, path, digest
+    return link, path, shared.digest
 
 
 def test_a_link_is_read_in_the_browser_proved_and_brought_in_by_one_button(browser, asgi_server, made, work):

@@ -52,7 +52,8 @@ def test_what_scrolls_sideways_is_called_by_its_name(page):
         ('<p>Words <a href="#it" style="color: #333; text-decoration: none">link</a></p>',
          ["light at 1440: link-in-text-block ['a']", "dark at 1440: color-contrast ['a']",
           "light at 390: link-in-text-block ['a']"]),
-        ('<p style="width: 500px">wide</p>', ["light at 390: 110 px too wide"]),
+        ('<p style="position: absolute; left: 0; width: 500px">wide</p>',
+         ["light at 390: the page is 110 px too wide"]),
     ],
 )  # fmt: skip
 def test_each_look_has_its_own_faults(page, body, said):

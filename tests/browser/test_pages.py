@@ -8,8 +8,10 @@ from django.template.loader import render_to_string
 from playground.clusters.models import Cycle
 from playground.clusters.objects.apply import apply_documents
 from tests import rare_cycles
+from tests.browser.boxes import read_across
 from tests.browser.looks import EVERY_LOOK, LIGHT, LOOKS, PHONE, nightly, seen_wrong, wear, what_is_wrong
 from tests.browser.tabs import Walker
+from tests.browser.test_looks import unexplained
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.manifests import priority_class
 from tests.tables import table
@@ -27,8 +29,10 @@ def test_every_page_is_accessible_fits_and_is_walked_by_keyboard(
     walker = Walker(page)
 
     def walked(address):
+        found = [f"{address} does not explain its letter {letter}" for letter in unexplained(page)]
+        found += [f"{address} on a phone: {name} scrolls sideways" for name in read_across(page)]
         wear(page, *(LOOKS[0] if looks == LIGHT else PHONE))
-        return walker.lost_on(address)
+        return found + walker.lost_on(address)
 
     assert not (found := what_is_wrong(page, asgi_server, pages, looks, walked)), "\n".join(found)
 

@@ -9,15 +9,10 @@ from playwright.sync_api import expect
 
 from tests.browser.looks import LOOKS, seen_wrong, wear
 from tests.browser.steps import do_every_step
-from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.builders import make_cluster, make_pod
+from tests.web.test_rules_page import disk_node
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def disk_node(name: str, disk: str) -> dict[str, Any]:
-    node: dict[str, Any] = make_node(name, cpu="4")
-    node["metadata"]["labels"] = {"disk": disk}
-    return node
 
 
 @pytest.mark.timeout(400)

@@ -1,17 +1,12 @@
 """Scenario pages in a real browser: two people's round trip, and the walk back through a run."""
 
-import re
-
 import pytest
 from playwright.sync_api import expect
 
-from playground.clusters.models import Cluster
 from playground.scenarios.services.moments import request_moment
 from playground.scenarios.services.shares import share
 from tests.browser.steps import do_every_step
 from tests.scenarios.documents import small, text_of
-from tests.scenarios.test_clusters import made_by_hand
-from tests.scenarios.test_pages import EDIT
 from tests.tables import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,39 +89,3 @@ def test_the_slider_the_keys_and_play_move_through_a_replay(page, asgi_server, w
     expect(page.locator("#play")).to_have_text("Play")
     page.go_back()
     expect(shown).not_to_have_text("5")
-
-
-def test_a_cluster_is_walked_back_by_slider_keys_and_play_and_branched_off_with_an_edit(
-    page, asgi_server, work, complaints
-):
-    cluster = made_by_hand(work)
-    request_moment(cluster=cluster, cycle=1)
-    work()
-    page.goto(f"{asgi_server}/c/{cluster.public_id}/replay/?cycle=1")
-    expect(page.locator("#hbo")).to_have_text("Nodes after cycle 1")
-    page.keyboard.press("]")
-    expect(page.locator("#cyc-shown")).to_have_text("2")
-    page.locator("#cyc").fill("3")
-    expect(page.locator("#hbo")).to_have_text("Nodes after cycle 3")
-    assert page.url.endswith("?cycle=3")
-    edit = page.get_by_label("With an edit")
-    edit.fill(EDIT)
-    edit.press("End")
-    page.keyboard.type("  # ]p[")
-    expect(page.locator("#cyc-shown")).to_have_text("3")
-    page.locator("#speed").select_option("60")
-    page.locator("#play").click()
-    last = cluster.next_cycle - 1
-    expect(page.locator("#cyc-shown")).to_have_text(str(last))
-    expect(page.locator("#play")).to_have_text("Play")
-    expect(edit).to_have_value(re.compile("name: extra"))
-    page.locator("#cyc").fill("2")
-    expect(page.locator("#branch")).to_have_text("Branch after cycle 2")
-    page.locator("#branch").click()
-    expect(page.locator("#messages")).to_contain_text("after cycle 2")
-    made = Cluster.objects.order_by("-pk").first()
-    assert made.nodes.filter(name="extra").exists() and not cluster.nodes.filter(name="extra").exists()
-    expect(page).to_have_url(re.compile("/difference/$"))
-    work()  # a branch with an edit is run
-    page.goto(f"{asgi_server}/c/{made.public_id}/")
-    expect(page.locator("#feed")).to_contain_text("extra")

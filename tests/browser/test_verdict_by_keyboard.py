@@ -18,12 +18,13 @@ __all__ = ["working"]
 def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, working, complaints, width):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(asgi_server)
+    expect(page.locator("#dump-line")).to_contain_text("deploy,rs,sts,ds,jobs,pdb")
     tab_to(page, page.get_by_text("Or paste it"))
     page.keyboard.press("Enter")
     tab_to(page, page.locator("#door-text"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.evaluate(
-        "text => navigator.clipboard.writeText(text)", as_yaml(with_few_waiting(real_dump(20, 300)))
+        "text => navigator.clipboard.writeText(text)", as_yaml(with_few_waiting(real_dump(10, 240)))
     )
     page.keyboard.press("ControlOrMeta+v")
     tab_to(page, page.locator("#door-paste"))

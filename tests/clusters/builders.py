@@ -18,15 +18,20 @@ from tests.manifests import make_object
 START_NS = 1_800_000_000_000_000_000
 
 
-def make_node(name: str = "n1", cpu: str = "4", **spec: Any) -> dict[str, Any]:
-    return make_object(
-        "v1", "Node", name, spec=spec, status={"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}}
-    )
+Labels = dict[str, str] | None
 
 
-def make_pod(name: str = "p1", cpu: str = "1", namespace: str = "default", **spec: Any) -> dict[str, Any]:
+def make_node(name: str = "n1", cpu: str = "4", labels: Labels = None, **spec: Any) -> dict[str, Any]:
+    status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}}
+    return make_object("v1", "Node", name, labels=labels, spec=spec, status=status)
+
+
+def make_pod(
+    name: str = "p1", cpu: str = "1", namespace: str = "default", labels: Labels = None, **spec: Any
+) -> dict[str, Any]:
     container = {"name": "c", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
-    return make_object("v1", "Pod", name, namespace=namespace, spec={"containers": [container]} | spec)
+    spec = {"containers": [container]} | spec
+    return make_object("v1", "Pod", name, namespace=namespace, labels=labels, spec=spec)
 
 
 def make_cluster(*objects: dict[str, Any], name: str = "test") -> Cluster:

@@ -32,29 +32,36 @@ def work(monkeypatch):
 
 
 @pytest.fixture
-def paths(work):
-    """Pages and REST paths of a share and a cluster that were run."""
-    scenario = share(document=gallery_text("nominated-overtaken"), visibility="public").scenario
-    cluster = open_gallery_scenario(name="tie-break-1-violations")
-    request_run(cluster=cluster)
+def scenario(work):
+    """Page and REST path of a share that was run."""
+    made = share(document=gallery_text("nominated-overtaken"), visibility="public").scenario
+    work()
+    return f"/s/{made.public_id}/", f"/api/v1/scenarios/{made.public_id}/"
+
+
+@pytest.fixture
+def cluster(work):
+    """The same of a cluster."""
+    made = open_gallery_scenario(name="tie-break-1-violations")
+    request_run(cluster=made)
     take_turn()
     work()
-    return {
-        "scenario": (f"/s/{scenario.public_id}/", f"/api/v1/scenarios/{scenario.public_id}/"),
-        "cluster": (f"/c/{cluster.public_id}/", f"/api/v1/clusters/{cluster.public_id}/"),
-    }
+    return f"/c/{made.public_id}/", f"/api/v1/clusters/{made.public_id}/"
 
 
 def posted(client, path):
-    return client.post(path, {}, content_type="application/json")
+    few = {"seeds": 2} if path.endswith("luck/") else {}
+    return client.post(path, few, content_type="application/json")
 
 
 @pytest.mark.parametrize(
     ("of", "name"),
     [("scenario", name) for name in KINDS] + [("cluster", "model"), ("cluster", "optimum")],
 )
-def test_work_is_cancelled_by_rest_and_on_its_page_and_can_be_asked_for_again(client, paths, work, of, name):
-    page, rest = (f"{prefix}{name}/" for prefix in paths[of])
+def test_work_is_cancelled_by_rest_and_on_its_page_and_can_be_asked_for_again(
+    client, request, work, of, name
+):
+    page, rest = (f"{prefix}{name}/" for prefix in request.getfixturevalue(of))
     rows = Question.objects.filter(kind=name)
     assert client.delete(rest).status_code == 404
     asked = posted(client, rest)
@@ -84,9 +91,9 @@ def test_work_is_cancelled_by_rest_and_on_its_page_and_can_be_asked_for_again(cl
     assert client.get(rest).json()["state"] == "done"
 
 
-def test_a_comparison_is_cancelled_on_its_page_and_what_a_worker_finds_then_is_dropped(client, paths, work):
-    cluster = {"kind": "cluster", "id": paths["cluster"][0].split("/")[2]}
-    comparison = request_comparison(a=cluster, b=cluster)
+def test_a_comparison_is_cancelled_on_its_page_and_what_a_worker_finds_then_is_dropped(client, cluster):
+    side = {"kind": "cluster", "id": cluster[0].split("/")[2]}
+    comparison = request_comparison(a=side, b=side)
     page = f"/compare/{comparison.public_id}/"
     assert f'action="{page}delete/"' in client.get(page).content.decode()
     job = jobs.claim(lanes.MAKE)
@@ -97,14 +104,14 @@ def test_a_comparison_is_cancelled_on_its_page_and_what_a_worker_finds_then_is_d
     assert client.get(page).status_code == 404
 
 
-def test_work_whose_row_is_open_is_put_again_when_it_was_lost(client, paths):
+def test_work_whose_row_is_open_is_put_again_when_it_was_lost(client, scenario, cluster):
     """The one rule for lost work: what pages looked after themselves, and services by the age of a row."""
     Job.objects.all().delete()  # of runs that requests waited for
-    for of, name in (("scenario", "luck"), ("scenario", "model"), ("cluster", "optimum")):
-        posted(client, f"{paths[of][1]}{name}/")
-    cluster = {"kind": "cluster", "id": paths["cluster"][0].split("/")[2]}
-    request_comparison(a=cluster, b=cluster)
-    posted(client, f"{paths['cluster'][1]}seeds?seeds=2")
+    for (_, rest), name in ((scenario, "luck"), (scenario, "model"), (cluster, "optimum")):
+        posted(client, f"{rest}{name}/")
+    side = {"kind": "cluster", "id": cluster[0].split("/")[2]}
+    request_comparison(a=side, b=side)
+    posted(client, f"{cluster[1]}seeds?seeds=2")
     asked = ("answer", "answer_long", "compare")
     jobs_of = Job.objects.filter(task__in=asked)
     known = sorted(jobs_of.values_list("key", flat=True))

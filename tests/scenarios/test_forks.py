@@ -2,21 +2,18 @@
 
 import pytest
 
-from playground.clusters.drive.runs import request_run
-from playground.clusters.lifecycle import clone_cluster, create_cluster
-from playground.clusters.models import Cluster, Cycle, MockExtender, Node
-from playground.clusters.objects.apply import apply_documents
+from playground.clusters.lifecycle import create_cluster
+from playground.clusters.models import Cluster, Cycle, Node
 from playground.clusters.objects.write import set_cordon
 from playground.scenarios import selectors
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.forking import do_next_step, fork
 from playground.scenarios.services.gallery import share_one
-from playground.scenarios.services.moments import branch
 from playground.scenarios.services.shares import share
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from tests.changes import one_in
-from tests.scenarios.documents import node, pod, small_text
+from tests.scenarios.documents import pod, small_text
 from tests.tables import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -109,25 +106,6 @@ def test_a_broken_policy_is_refused_with_its_field(client, wakes):
 
 
 VETO = table(__file__, "VETO")
-
-
-def test_branches_and_clones_have_mock_extenders_of_their_own(own_site, work):
-    rules = [{"deny": {"nodes": ["node-c"]}}]
-    scenario = share(
-        document=small_text(scheduler=VETO, extenders={"mock": [{"extender": 0, "rules": rules}]})
-    ).scenario
-    first = walked(fork(scenario=scenario), work)
-    made = [branch(scenario=scenario, cycle=2), branch(cluster=first, cycle=2)]
-    made.append(clone_cluster(cluster=first, name="clone"))
-    assert MockExtender.objects.count() == 4
-    for cluster in made:
-        apply_documents(cluster=cluster, objects=[pod("late"), node("node-d")])
-        request_run(cluster=cluster, until="idle")
-        work()
-        placed = dict(cluster.pods.values_list("name", "node_name"))
-        assert placed["late"] and "node-c" not in placed.values()
-        url = Cluster.objects.get(pk=cluster.pk).config["extenders"][0]["urlPrefix"]
-        assert url.endswith(cluster.mock_extenders.get().public_id)
 
 
 def test_a_fork_says_which_extender_is_asked_now(client, wakes):

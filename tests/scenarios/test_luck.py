@@ -20,6 +20,7 @@ from playground.scenarios.services.gallery import compare_four_ways
 from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
 from tests.manifests import scheduler_config
+from tests.markup import words
 from tests.scenarios.documents import node, pod, small_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,10 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def request_luck(scenario, **params):
     return questions.ask(kind="luck", share=scenario, params=params)
-
-
-def words(answer) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
 
 
 @pytest.fixture

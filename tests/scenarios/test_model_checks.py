@@ -1,7 +1,5 @@
 """The formal model on clusters and shares: asked for, answered by a worker, shown and told by the API."""
 
-import re
-
 import pytest
 
 from playground.accounts.models import User
@@ -15,12 +13,9 @@ from playground.scenarios.services import questions as asked_of_runs
 from playground.scenarios.services.gallery import open_gallery_scenario
 from playground.scenarios.services.shares import share
 from scheduler_core.scenario.gallery import gallery_text
+from tests.markup import words
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def words(answer) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
 
 
 @pytest.fixture

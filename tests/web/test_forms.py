@@ -8,6 +8,8 @@ from django.urls import reverse
 
 from playground.clusters import drafts
 from playground.clusters.models import Cluster, Draft, Node, Pod, Run
+from playground.web.pods.forms import PodForm, values_of
+from playground.web.problems import read_mapping
 from tests.markup import html_of
 from tests.tables import table
 from tests.web import factories
@@ -230,14 +232,6 @@ def test_the_form_follows_the_yaml(client, cluster):
     assert "line 12" in html and 'name="name" value="p"' in html
 
 
-def test_what_the_form_has_no_field_for_stays_in_the_yaml(client, cluster):
-    address = url("pod-new", cluster.public_id)
-    form = POD | {"action": "preview", "yaml": EDITED, "cpu": "2"}
-    html = html_of(client.post(address, form, **HTMX))
-    assert "terminationGracePeriodSeconds: 5" in html and "cpu: &#x27;2&#x27;" in html
-    assert "spot" not in html  # the form's rows were emptied
-
-
 def test_a_filled_row_brings_another_one(client, cluster):
     address = url("pod-new", cluster.public_id)
     form = POD | {"action": "preview", "toleration_0_key": "gpu"}
@@ -247,30 +241,18 @@ def test_a_filled_row_brings_another_one(client, cluster):
     assert "rows-toleration" not in html
 
 
-def test_form_and_yaml_say_the_same():
-    from playground.web.pods.forms import PodForm, values_of
-    from playground.web.problems import read_mapping
-
-    manifest = read_mapping(EDITED)
-    form = PodForm(values_of(manifest), base=manifest)
-    assert form.is_valid() and form.manifests() == [manifest]
-
-
 AFFINE = table(__file__, "AFFINE")
 
 
 def edited(manifest, **values):
     """The manifest after some fields of its form were changed."""
-    from playground.web.pods.forms import PodForm, values_of
-
     form = PodForm(values_of(manifest) | values, base=manifest)
     assert form.is_valid(), form.errors
     return form.manifests()[0]
 
 
 def test_whatever_yaml_says_is_there_after_another_field_was_edited():
-    from playground.web.problems import read_mapping
-
+    assert edited(read_mapping(EDITED)) == read_mapping(EDITED)
     manifest = read_mapping(AFFINE)
     assert edited(manifest) == manifest
     changed = edited(manifest, cpu="1")
@@ -279,8 +261,6 @@ def test_whatever_yaml_says_is_there_after_another_field_was_edited():
 
 
 def test_a_changed_row_keeps_what_it_has_no_field_for_and_an_emptied_one_takes_only_itself_away():
-    from playground.web.problems import read_mapping
-
     manifest = read_mapping(AFFINE)
     emptied = {"pod_affinity_1_key": "", "pod_affinity_1_selector": ""}
     affinity = edited(manifest, pod_affinity_0_selector="app=pg", **emptied)["spec"]["affinity"]
@@ -336,6 +316,7 @@ def test_a_bad_row_is_refused_at_its_field_and_the_yaml_stays(client, cluster, f
         )
     )
     assert words in html and f'id="id_{field}_error"' in html and "terminationGracePeriodSeconds: 5" in html
+    assert not Pod.objects.filter(cluster=cluster, name="p").exists()
 
 
 def test_a_term_that_names_pods_says_within_which_topology(client, cluster):
@@ -350,17 +331,6 @@ def test_the_server_refuses_a_row_at_its_line(client, cluster):
     html = html_of(client.post(url("pod-new", cluster.public_id), form, **HTMX))
     assert "labelSelector.matchLabels: Invalid value: &quot;a b&quot;: name part must" in html
     assert "1 error, line 13" in html
-
-
-def test_a_bad_quantity_is_refused_at_its_field(client, cluster):
-    response = client.post(url("pod-new", cluster.public_id), POD | {"cpu": "1x"})
-    html = html_of(response)
-    assert (
-        response.status_code == 400
-        and "quantities must match the regular expression" in html
-        and 'id="id_cpu_error"' in html
-    )
-    assert not Pod.objects.filter(cluster=cluster, name="p").exists()
 
 
 def test_yaml_is_submitted_by_itself_and_refused_at_its_line(client, cluster):
@@ -389,20 +359,6 @@ def test_a_node_is_edited_by_its_common_fields(client, cluster):
     assert node.labels["disk"] == "ssd"
     refused = client.post(address, posted | {"cpu": "-1"})
     assert refused.status_code == 400 and 'id="id_cpu_error"' in html_of(refused)
-
-
-def test_a_pods_labels_are_edited_by_form(client, cluster):
-    address = url("object", cluster.public_id, "Pod", "default", "train-2")
-    assert client.post(address, {"action": "form", "labels": "app=train"}).status_code == 302
-    assert Pod.objects.get(cluster=cluster, name="train-2").manifest["metadata"]["labels"] == {"app": "train"}
-
-
-def test_an_object_is_edited_as_yaml(client, cluster):
-    address = url("object", cluster.public_id, "Node", "-", "node-1")
-    text = client.get(address).context["text"]
-    response = client.post(address, {"text": text.replace("disk: ssd", "disk: nvme")})
-    assert response.status_code == 302
-    assert Node.objects.get(cluster=cluster, name="node-1").labels["disk"] == "nvme"
 
 
 def test_an_edit_of_an_older_version_is_a_conflict(client, cluster):
@@ -469,18 +425,15 @@ def test_a_configuration_is_saved_and_taken_back(client, cluster):
     assert cluster.config is None
 
 
-def test_a_bad_configuration_is_refused_at_its_line(client, cluster):
-    text = CONFIG + "parallelism: 4\npercentageOfNodesToScore: 200\n"
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [(CONFIG + "parallelism: 4\npercentageOfNodesToScore: 200\n", "line 4"), ("a: [1\nb: 2\n", "line 2")],
+)
+def test_a_bad_configuration_is_refused_at_its_line(client, cluster, text, line):
     response = client.post(url("config", cluster.public_id), {"text": text})
-    html = html_of(response)
-    assert response.status_code == 400 and "line 4" in html
+    assert response.status_code == 400 and line in html_of(response)
     cluster.refresh_from_db()
     assert cluster.config is None
-
-
-def test_bad_yaml_of_a_configuration_names_its_line(client, cluster):
-    response = client.post(url("config", cluster.public_id), {"text": "a: [1\nb: 2\n"})
-    assert response.status_code == 400 and "line" in html_of(response)
 
 
 def test_a_permit_decision_for_a_pod_that_does_not_wait_is_told(client, cluster):

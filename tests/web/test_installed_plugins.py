@@ -45,16 +45,11 @@ def config(**args):
 
 
 def night_node(name, slots=None):
-    node = make_node(name)
-    if slots is not None:
-        node["metadata"]["labels"] = {"night-slots": str(slots)}
-    return node
+    return make_node(name, labels=None if slots is None else {"night-slots": str(slots)})
 
 
 def shift_pod(name, shift):
-    pod = make_pod(name)
-    pod["metadata"]["labels"] = {"shift": shift}
-    return pod
+    return make_pod(name, labels={"shift": shift})
 
 
 def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(client, site):

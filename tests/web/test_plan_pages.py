@@ -36,9 +36,7 @@ def _owned(name: str, cpu: str = "1") -> dict[str, Any]:
 
 
 def _node(name: str, zone: str) -> dict[str, Any]:
-    made = make_node(name, cpu="4")
-    made["metadata"]["labels"] = {ZONE: zone}
-    return made
+    return make_node(name, labels={ZONE: zone})
 
 
 @pytest.fixture
@@ -49,12 +47,8 @@ def cluster(db: None, wakes: list[Any]) -> Cluster:
         make_pod("bare", cpu="500m"),
     ]
     made = make_cluster(*objects)
-    _idle(made)
+    run(made)
     return made
-
-
-def _idle(cluster: Cluster) -> None:
-    run(cluster)
 
 
 def asked(client: Client, cluster: Cluster, **fields: str) -> Question:
@@ -74,7 +68,7 @@ def test_page_rest_and_command_line_give_the_same_bytes(
     client: Client, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     apply_documents(cluster=cluster, objects=[_owned("large", cpu="3500m"), _owned("larger", cpu="9")])
-    _idle(cluster)
+    run(cluster)
     dump = tmp_path / "dump.json"
     for fields, arguments in QUESTIONS:
         question = asked(client, cluster, **fields)
@@ -99,7 +93,7 @@ def test_what_a_pod_takes_is_the_same_by_page_rest_and_command_line(
     client: Client, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     apply_documents(cluster=cluster, objects=[_owned("large", cpu="3500m")])
-    _idle(cluster)
+    run(cluster)
     posted = client.post(
         f"/api/v1/clusters/{cluster.public_id}/fix", {"pod": "default/large"}, content_type="application/json"
     )
@@ -269,7 +263,7 @@ def test_a_price_list_of_ones_own_is_read_from_the_form_and_a_branch_has_the_nod
     client: Client, cluster: Cluster
 ) -> None:
     apply_documents(cluster=cluster, objects=[_owned("large", cpu="9")])
-    _idle(cluster)
+    run(cluster)
     question = asked(client, cluster, ask="backlog", prices="name,cpu,memory,price\nbig,10,16Gi,2.5\n")
     assert question.answer is not None
     assert (

@@ -24,9 +24,7 @@ RULE = {
 
 
 def disk_node(name, disk):
-    node = make_node(name)
-    node["metadata"]["labels"] = {"disk": disk}
-    return node
+    return make_node(name, labels={"disk": disk})
 
 
 def page_of(cluster):
@@ -130,17 +128,13 @@ def test_rules_over_lists_over_labels_that_lack_and_over_amounts_decide_are_expl
             "node(s) kept no 500m",
         ),
     }
-    nodes = []
-    for name, labels, cpu in (
-        ("n1", {"zone": "a"}, "2"), ("n2", {"zone": "b", "tier": "spot"}, "2"), ("n3", {}, "2"),
-        ("n4", {"zone": "c"}, "1"),
-    ):  # fmt: skip
-        nodes.append(make_node(name, cpu=cpu))
-        nodes[-1]["metadata"]["labels"] = labels
-    pods = [make_pod(f"web-{number}", cpu="600m") for number in range(2)]
-    for pod in pods:
-        pod["metadata"]["labels"] = {"app": "web"}
-    cluster = make_cluster(*nodes, *pods)
+    cluster = make_cluster(
+        make_node("n1", "2", {"zone": "a"}),
+        make_node("n2", "2", {"zone": "b", "tier": "spot"}),
+        make_node("n3", "2"),
+        make_node("n4", "1", {"zone": "c"}),
+        *(make_pod(f"web-{number}", cpu="600m", labels={"app": "web"}) for number in range(2)),
+    )
     for name, (expression, reason) in rules.items():
         form = {"name": name, "filter": expression, "reason": reason, "weight": "1", "action": "save"}
         assert client.post(page_of(cluster), form).status_code == 302, name
