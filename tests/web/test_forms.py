@@ -361,6 +361,12 @@ def test_a_node_is_edited_by_its_common_fields(client, cluster):
     assert refused.status_code == 400 and 'id="id_cpu_error"' in html_of(refused)
 
 
+def test_a_pods_labels_are_edited_by_form(client, cluster):
+    address = url("object", cluster.public_id, "Pod", "default", "train-2")
+    assert client.post(address, {"action": "form", "labels": "app=train"}).status_code == 302
+    assert Pod.objects.get(cluster=cluster, name="train-2").manifest["metadata"]["labels"] == {"app": "train"}
+
+
 def test_an_edit_of_an_older_version_is_a_conflict(client, cluster):
     address = url("object", cluster.public_id, "Node", "-", "node-1")
     text = client.get(address).context["text"]
