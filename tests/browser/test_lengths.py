@@ -192,7 +192,7 @@ def test_the_main_pages_of_five_thousand_nodes_are_not_long_or_heavy(
 def test_a_group_of_nodes_opens_in_pages_by_keyboard_and_closes_again(
     page, asgi_server, transactional_db, wakes
 ):
-    cluster = factories.copied("a hundred", lambda: run(100, 900))
+    cluster = factories.copied("large", lambda: run(200, 3000))
     number = cluster.cycles.filter(outcome="unschedulable").last().number
     redecide.recompute_trace(cluster_id=cluster.pk, number=number)
     wear(page, "light", 1440)

@@ -41,7 +41,8 @@ def runs(cluster: Cluster) -> list[tuple[int, str, str, str, list[str]]]:
 
 def begun() -> Cluster:
     """Four pods of a loaded Deployment in three minutes, one of which waited for a node that was added."""
-    web = deployment("web", 2, cpu="1500m", load="0s cpu=2\n60s cpu=9\n3m cpu=1")
+    web = deployment("web", 2, cpu="1500m")
+    web["metadata"]["annotations"] = {"playground.dev/load": "0s cpu=2\n60s cpu=9\n3m cpu=1"}
     cluster = make_cluster(programs(), machine("n0"), web, scaler("web"))
     run(cluster, "3m")
     assert Node.objects.filter(cluster=cluster, name__startswith="web-new-").exists()
