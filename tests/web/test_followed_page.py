@@ -9,8 +9,8 @@ from playground.clusters.foreign import following
 from playground.clusters.lifecycle import create_cluster
 from playground.clusters.models import Cluster, FollowedCluster, ForeignDecision
 from playground.scenarios.models import Comparison, Scenario
-from scheduler_core.scenario.load import load_scenario
 from scheduler_core.scenario.expectations import run_scenario as run
+from scheduler_core.scenario.load import load_scenario
 from tests.api.test_following import AT, DECISION
 from tests.clusters.builders import make_node, make_pod
 
