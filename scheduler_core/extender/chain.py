@@ -357,7 +357,7 @@ class ExtenderChain:
 
     def binders(self, pod: Pod) -> list[Extender]:
         """Extenders that bind this pod: the first that does not fail, or is not ignorable, decides."""
-        return self.having(BIND, pod)
+        return self.having(BIND, pod) if self.extenders else []
 
     def bind(self, pod: Pod, node_name: str) -> ExtenderBinding:
         """Have an extender bind the pod, if one does."""
@@ -526,7 +526,7 @@ class ExtendedAttempt:
         ExtenderFailure
         """
         attempt = self.attempt
-        if not self.chain.having(FILTER) or not len(attempt.feasible):
+        if not self.chain.extenders or not self.chain.having(FILTER) or not len(attempt.feasible):
             return
         nodes = attempt.snapshot.nodes
         rows = attempt.feasible[np.argsort(attempt.snapshot.rank[attempt.feasible], kind="stable")]
@@ -547,7 +547,7 @@ class ExtendedAttempt:
 
     def score(self) -> None:
         """Add the extenders' points to the attempt's totals."""
-        if not self.chain.having(PRIORITIZE):
+        if not self.chain.extenders or not self.chain.having(PRIORITIZE):
             return
         attempt = self.attempt
         candidates = self._candidates

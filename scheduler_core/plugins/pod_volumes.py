@@ -39,8 +39,6 @@ def claim_name(pod: Pod, volume: Document) -> tuple[str, bool] | None:
 
 def claim_names(pod: Pod, *, ephemeral: bool = False) -> list[str]:
     """PersistentVolumeClaims a pod names itself; with `ephemeral` those of generic ephemeral volumes, too."""
-    if not pod.volumes:
-        return []  # asked three times a cycle
     named = [found for volume in pod.volumes if (found := claim_name(pod, volume)) is not None]
     return [name for name, is_ephemeral in named if ephemeral or not is_ephemeral]
 

@@ -113,7 +113,8 @@ class ControlPlane:
                 for adopter in self._adopters:
                     adopter.orphan_noticed(change.new.typed)
                     self._to_sync[adopter] = None
-        self._limits_noticed(change)
+        if change.kind in LIMITING or _makes_room(change):
+            self._limits_noticed(change)
         for controller in self._told.get(change.kind, ()):
             if controller.concerns(change):
                 self._tell(controller, change)
@@ -123,7 +124,7 @@ class ControlPlane:
         stored = change.new or change.old
         assert stored is not None
         namespace = str(stored.manifest["metadata"].get("namespace") or "")
-        if change.kind not in LIMITING and not (_makes_room(change) and self.world.limits.limit(namespace)):
+        if change.kind not in LIMITING and not self.world.limits.limit(namespace):
             return
         for controller in self.controllers:
             if isinstance(controller, WorkloadController) and controller.look_again(namespace):

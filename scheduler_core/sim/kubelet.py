@@ -93,8 +93,10 @@ class Kubelet:
 
     def _resize(self, old: Pod | None, new: Pod | None) -> None:
         """A running pod may ask for another size; one that ends, or shrinks, may make room for others that do."""
-        node = None if old is None else self._world.node(old.node_name)
-        if old is None or node is None or not is_heard_of(node):
+        if old is None or not old.node_name:
+            return
+        node = self._world.node(old.node_name)
+        if node is None or not is_heard_of(node):
             return
         live = None if new is None else self._world.live(new)
         if (

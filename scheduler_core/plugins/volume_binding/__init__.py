@@ -205,7 +205,7 @@ class VolumeBinding(
     # ---- scheduling cycle
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> fw.PreFilterResult[State]:
-        if not claim_names(pod, ephemeral=True):
+        if not pod.volumes or not claim_names(pod, ephemeral=True):
             return fw.SKIP_FILTER
         reason = finder.wrong_claim(pod, snapshot.listers)
         if reason is not None:
@@ -239,7 +239,7 @@ class VolumeBinding(
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> fw.PreScoreResult[finder.PodClaims]:
         if self._curve is None:
             return fw.SKIP_SCORE
-        if not claim_names(pod, ephemeral=True):
+        if not pod.volumes or not claim_names(pod, ephemeral=True):
             return fw.PreScoreResult()
         return fw.PreScoreResult(state=finder.claims_of(pod, self._cache, snapshot.listers))
 
@@ -256,7 +256,7 @@ class VolumeBinding(
 
         Source: volumebinding/binder.go AssumePodVolumes, v1.34
         """
-        if not claim_names(pod, ephemeral=True):
+        if not pod.volumes or not claim_names(pod, ephemeral=True):
             return SUCCESS
         snapshot = self.handle.snapshot
         listers, nodes = snapshot.listers, snapshot.nodes

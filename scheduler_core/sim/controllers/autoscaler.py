@@ -136,13 +136,14 @@ class AutoscalerController(Controller):
         """Pods to look at again."""
         self._selected: dict[tuple[str, str, str], tuple[Any, list[_SameLabels]]] = {}
 
+    def concerns(self, change: Noticed) -> bool:
+        return change.kind != "Pod" or self._labelled is not None
+
     def noticed(self, change: Noticed) -> None:
         key = change.newest.key
         if change.kind == "Pod":
-            if self._labelled is not None:
-                self._changed[key] = None
-            return
-        if change.new is None:
+            self._changed[key] = None
+        elif change.new is None:
             self._to_sync.pop(key, None)
             self._memory.pop(key, None)
             self.reasons.pop(f"{KIND} {key[0]}/{key[1]}", None)
