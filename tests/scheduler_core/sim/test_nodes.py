@@ -49,7 +49,9 @@ def test_deleting_waits_for_the_grace_period_of_the_pod() -> None:
     simulation.run_until_idle()
     for name in ("slow", "usual"):
         simulation.submit(DeleteObject("Pod", "default", name))
-    simulation.advance(31 * SECOND_NS)
+    simulation.advance(29 * SECOND_NS)
+    assert pod_named(simulation, "usual") is not None
+    simulation.advance(SECOND_NS)
     assert pod_named(simulation, "usual") is None and pod_named(simulation, "slow") is not None
     simulation.run_until_idle()
     assert pod_named(simulation, "slow") is None and simulation.now_ns == START_NS + 90 * SECOND_NS

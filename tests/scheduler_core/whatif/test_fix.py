@@ -408,3 +408,12 @@ def test_a_request_is_not_lowered_below_what_pods_like_it_used(used: str, is_sho
     cluster.pods = [item.manifest for item in from_objects([*cluster.pods, metrics])[:-1]]
     lowered = [fix for fix in cluster.fixes() if fix.what == "lower-request" and "CPU" in fix.title]
     assert [fix.note.endswith("pods like it use 700m at most") for fix in lowered] == [True] * is_shown
+
+
+@pytest.mark.parametrize(("asked", "is_headline"), [("2500m", True), ("2600m", False)])
+def test_a_lower_request_is_a_headline_while_at_most_a_fifth_of_it_goes(
+    asked: str, is_headline: bool
+) -> None:
+    cluster = Cluster([node("n0", cpu="2")], [], pod("pending", requests={"cpu": asked}))
+    [fix] = found(cluster, "lower-request")
+    assert fix.headline is is_headline and done(cluster, fix.change).outcome() == "bound"

@@ -174,6 +174,13 @@ def test_it_is_the_best_of_all_placements(cluster: tuple[list[Manifest], list[Ma
     assert solution.score == best[-1] <= solution.score_at_most <= best[-1] + 1
 
 
+def test_one_pod_of_high_priority_goes_before_two_of_low() -> None:
+    small = [prepare(make_pod(name, "1"), HIGH) for name in ("small-1", "small-2")]
+    moving = [*small, prepare(make_pod("big", "2", priorityClassName="high"), HIGH)]
+    _, solution = solved([prepare(make_node("a", "2")), *moving], moving)
+    assert solution.node_of == {"default/big": "a"} and solution.placed == {10: 1, 0: 0}
+
+
 def test_pods_with_claims_are_named() -> None:
     claim = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
     problem = joint_problem(
