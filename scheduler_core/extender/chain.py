@@ -236,21 +236,25 @@ class ExtenderChain:
     extenders : sequence of Extender
         In the order asked (`build_extenders`).
     transport : Transport
+
+    Attributes
+    ----------
+    verbs : frozenset of str
+        What any of them is asked for.
     """
 
     def __init__(self, extenders: Sequence[Extender], transport: Transport) -> None:
         self.extenders = tuple(extenders)
+        self.verbs = frozenset(verb for item in self.extenders for verb in item.verbs)
         self.transport = transport
         self._printed: dict[str, tuple[Node, Document]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.extenders)
 
-    def having(self, verb: str, pod: Pod | None = None) -> list[Extender]:
+    def having(self, verb: str, pod: Pod) -> list[Extender]:
         """Those that have a verb, and are interested in the pod."""
-        return [
-            item for item in self.extenders if verb in item.verbs and (pod is None or item.is_interested(pod))
-        ]
+        return [item for item in self.extenders if verb in item.verbs and item.is_interested(pod)]
 
     # ---- filter
 
@@ -357,7 +361,7 @@ class ExtenderChain:
 
     def binders(self, pod: Pod) -> list[Extender]:
         """Extenders that bind this pod: the first that does not fail, or is not ignorable, decides."""
-        return self.having(BIND, pod) if self.extenders else []
+        return self.having(BIND, pod) if BIND in self.verbs else []
 
     def bind(self, pod: Pod, node_name: str) -> ExtenderBinding:
         """Have an extender bind the pod, if one does."""
@@ -526,7 +530,7 @@ class ExtendedAttempt:
         ExtenderFailure
         """
         attempt = self.attempt
-        if not self.chain.extenders or not self.chain.having(FILTER) or not len(attempt.feasible):
+        if FILTER not in self.chain.verbs or not len(attempt.feasible):
             return
         nodes = attempt.snapshot.nodes
         rows = attempt.feasible[np.argsort(attempt.snapshot.rank[attempt.feasible], kind="stable")]
@@ -547,7 +551,7 @@ class ExtendedAttempt:
 
     def score(self) -> None:
         """Add the extenders' points to the attempt's totals."""
-        if not self.chain.extenders or not self.chain.having(PRIORITIZE):
+        if PRIORITIZE not in self.chain.verbs:
             return
         attempt = self.attempt
         candidates = self._candidates

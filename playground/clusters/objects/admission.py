@@ -30,6 +30,7 @@ from scheduler_core.objects.reading import Posted
 from scheduler_core.objects.reading import read_posted as read_objects
 from scheduler_core.schema.fields_check import FieldProblem, check_fields, unknown_field
 from scheduler_core.sim.admission import (
+    LIMITING,
     Amounts,
     check_limit_ranges,
     check_quota,
@@ -345,8 +346,6 @@ def with_usage(cluster: Cluster, quota: Mapping[str, Any]) -> dict[str, Any]:
 
 # ---- LimitRanges and ResourceQuotas at work: on what is created over any surface
 
-KINDS = ("LimitRange", "ResourceQuota")
-
 
 def with_namespace_limits(writer: LogWriter, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
     """An object that is about to be created, as its namespace's LimitRanges complete it.
@@ -359,7 +358,7 @@ def with_namespace_limits(writer: LogWriter, kind: Kind, manifest: dict[str, Any
     if not kind.namespaced or kind.row_kind == "Event":
         return manifest
     namespace = key_of(kind, manifest)[1]
-    if kind.row_kind in KINDS:
+    if kind.row_kind in LIMITING:
         # It holds from the next object on.
         writer.namespace_limits.pop(namespace, None)
         return manifest
@@ -372,9 +371,9 @@ def with_namespace_limits(writer: LogWriter, kind: Kind, manifest: dict[str, Any
 
 
 def _limits_of(writer: LogWriter, namespace: str) -> NamespaceLimits | None:
-    stored = Manifest.objects.filter(cluster=writer.cluster, namespace=namespace, kind__in=KINDS)
+    stored = Manifest.objects.filter(cluster=writer.cluster, namespace=namespace, kind__in=LIMITING)
     found = {(row.kind, row.name): row.manifest for row in stored.order_by("kind", "name")}
-    for name in KINDS:
+    for name in LIMITING:
         for key, manifest in writer.pending(name, namespace):
             if manifest is None:
                 found.pop((name, key), None)
@@ -384,7 +383,7 @@ def _limits_of(writer: LogWriter, namespace: str) -> NamespaceLimits | None:
         return None
     by_kind = {
         name: [manifest for (kind, _), manifest in sorted(found.items(), key=itemgetter(0)) if kind == name]
-        for name in KINDS
+        for name in LIMITING
     }
     return NamespaceLimits(by_kind["LimitRange"], by_kind["ResourceQuota"], _charged(writer, namespace))
 
