@@ -357,7 +357,7 @@ def _kept_objects(cluster: Cluster, table: KindTable) -> dict[Key, dict[str, Any
 
 
 def before_write(entry: LogEntry) -> Mapping[str, Any]:
-    """The object as this write found it. Compaction keeps the entry that says so (`compaction.py`)."""
+    """The object as this write found it. Compaction keeps the entry that says so (`log/housekeeping.py`)."""
     found = entry_before(entry)
     assert found is not None, f"{entry}: an object is changed that was not written"
     manifest: Mapping[str, Any] = found.payload["manifest"]

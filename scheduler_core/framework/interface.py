@@ -328,11 +328,11 @@ class Plugin:
     its own."""
 
     compares: ClassVar[str] = ""
-    """What its filter compares a pod and a node by (`advice.node_values`), where the answer to 'why not this node' has
-    words for it: `requests`, `taints`, ...; else its reasons and amounts are told."""
+    """What its filter compares a pod and a node by (`whatif.why_not`), where the answer to 'why not this node' has
+    words for it: `requests`, `taints`, ...; else that answer has its reasons alone."""
 
     draw: ClassVar[tuple[str, int] | None] = None
-    """The letter and colour, 1 to 7, of its points in a drawing; the first free letter of its name where not given."""
+    """The letter and colour, 1 to 7, of its points in a drawing; a letter of its name where not given."""
 
     refused_in_v1: ClassVar[bool] = False
     """Whether a v1 configuration may not name it (a retired plugin's name)."""

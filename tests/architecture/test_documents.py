@@ -1,6 +1,7 @@
 """The glossary and the decisions: what they link to is there, and the index is whole."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -62,6 +63,14 @@ def test_readers_find_them() -> None:
         text = (ROOT / document).read_text()
         assert "(docs/glossary.md)" in text and "(docs/decisions/README.md)" in text, document
     assert "(glossary.md)" in (ROOT / "docs" / "README.md").read_text()
+
+
+def test_modules_that_a_readme_names_are_there() -> None:
+    listed = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split()
+    for document in (name for name in listed if Path(name).name in ("README.md", "CONTRIBUTING.md")):
+        named = re.findall(r"`([a-z_/0-9]+\.py)[`#]", (ROOT / document).read_text())
+        away = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in listed)]
+        assert not away, f"{document} names {away}"
 
 
 def test_both_distributions_have_the_version_that_the_changelog_begins_with() -> None:

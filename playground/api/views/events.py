@@ -1,4 +1,4 @@
-"""What happens to a cluster or a run, as server-sent events: on the watch pages have, too (`clusters.live`)."""
+"""What happens to a cluster or a run, as server-sent events: on the watch pages have, too (`clusters.pulse`)."""
 
 from __future__ import annotations
 
