@@ -459,7 +459,7 @@ class Fork:
     def pods_on(self, node_name: str) -> list[Pod]:
         """Pods of a node in order of arrival."""
         row = self.cache.nodes.row_of.get(node_name)
-        return [] if row is None else [self.cache.pods[pod_id] for pod_id in self.cache.nodes.pods_on(row)]
+        return [] if row is None else self.cache.pods.all_of(self.cache.nodes.pods_on(row))
 
     def free(self, resource: str, row: int) -> int:
         """What is left of a resource on a row, in whole units; may be below zero."""

@@ -129,7 +129,7 @@ def pod_columns(
 
 def shape_of(cpu_milli: int, memory_bytes: int, extended: Mapping[str, int]) -> Shape:
     """The shape of a pod with these columns."""
-    return cpu_milli, memory_bytes, tuple(sorted(extended.items()))
+    return cpu_milli, memory_bytes, tuple(sorted(extended.items())) if extended else ()
 
 
 def usual_shapes(
@@ -166,7 +166,12 @@ def with_uses(nodes: Iterable[Mapping[str, Any]], pods: Iterable[Mapping[str, An
         node = pod["node_name"] or pod.get("reserved")
         if node and pod["phase"] not in FINISHED:
             cpu, memory, extended = pod["cpu_milli"], pod["memory_bytes"], pod["extended"]
-            used[node].update({"cpu": cpu, "memory": memory, "pods": 1, **extended})
+            here = used[node]
+            here["cpu"] += cpu
+            here["memory"] += memory
+            here["pods"] += 1
+            for name, amount in extended.items():
+                here[name] += amount
             asked.append((node, pod.get("owner_kind", ""), shape_of(cpu, memory, extended), 1))
     usual = {
         name: [cpu, memory, dict(others)]

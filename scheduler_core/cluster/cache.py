@@ -306,7 +306,7 @@ class Cache:
 
     def pods_in_order(self) -> list[Pod]:
         """Cached pods node by node in order of arrival there: adding them in this order gives the same state."""
-        return [self.pods[pod_id] for pod_id in self._ids_in_order()]
+        return self.pods.all_of(self._ids_in_order())
 
     def _ids_in_order(self) -> Iterator[int]:
         names = [*self._tree.by_zone(), *self._ghosts]
@@ -398,7 +398,7 @@ class Cache:
         for pod in before:
             wanted.setdefault(self.node_name_of(pod.uid) or "", []).append(pod)
         for name, pods in wanted.items():
-            if [self.pods[pod_id] for pod_id in self.nodes.pods_on(self.nodes.row_of[name])] != pods:
+            if self.pods.all_of(self.nodes.pods_on(self.nodes.row_of[name])) != pods:
                 for pod in pods:
                     self.set_aside(pod)
                 for pod in pods:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Protocol
@@ -169,6 +169,11 @@ class PodTable:
             lot, place = self._unread_at(pod_id)
             pod = self._pods[pod_id] = lot.read(place)
         return pod
+
+    def all_of(self, pod_ids: Iterable[int]) -> list[Pod]:
+        """The pods with these ids, in their order."""
+        known = self._pods
+        return [known[pod_id] or self[pod_id] for pod_id in pod_ids]
 
     def asks(self, pod_id: int) -> AsksFor:
         """What a pod asks for; it need not be read for that."""

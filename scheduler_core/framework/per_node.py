@@ -46,7 +46,7 @@ class NodeView:
     @property
     def pods(self) -> tuple[Pod, ...]:
         """In order of arrival."""
-        return tuple(self._nodes.pods[pod_id] for pod_id in self._nodes.pods_on(self.row))
+        return tuple(self._nodes.pods.all_of(self._nodes.pods_on(self.row)))
 
     def allocatable(self, resource: str) -> int:
         """In whole units: millicores of cpu, bytes, else counts."""

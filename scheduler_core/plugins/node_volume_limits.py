@@ -177,7 +177,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin[State], fw.FilterPlugin[State]):
         for place in places.tolist():
             row = int(rows[place])
             if row in state.changed_rows:
-                pods = [nodes.pods[pod_id] for pod_id in nodes.pods_on(row)]
+                pods = nodes.pods.all_of(nodes.pods_on(row))
                 verdict = self._attached.judge_one(new, int(nodes.base_rows[row]), pods)
                 if isinstance(verdict, pod_volumes.VolumeError):
                     codes[place] = Code.Error

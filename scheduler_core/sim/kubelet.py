@@ -279,9 +279,11 @@ def waits_on_its_node(manifest: Mapping[str, Any]) -> str:
     A real kubelet says it in Events alone; ours writes it into the waiting containers' statuses, too.
     """
     status = manifest.get("status") or {}
+    if status.get("phase") != "Pending":
+        return ""
     for item in status.get("containerStatuses") or ():
         waiting = (item.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") == "ContainerCreating" and status.get("phase") == "Pending":
+        if waiting.get("reason") == "ContainerCreating":
             return str(waiting.get("message") or "")
     return ""
 

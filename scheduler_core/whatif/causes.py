@@ -547,8 +547,10 @@ def resizes(fork: Fork) -> tuple[Resize, ...]:
 
 
 def _is_deferred(status: Mapping[str, Any]) -> bool:
-    pending = [one for one in status.get("conditions") or () if one.get("type") == "PodResizePending"]
-    return status.get("resize") == "Deferred" or any(one.get("reason") == "Deferred" for one in pending)
+    for one in status.get("conditions") or ():
+        if one.get("type") == "PodResizePending" and one.get("reason") == "Deferred":
+            return True
+    return status.get("resize") == "Deferred"
 
 
 def held_amounts(resize: Resize) -> str:

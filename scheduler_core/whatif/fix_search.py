@@ -1072,15 +1072,15 @@ class Search:
         if attempt.pre_filter_status.is_success:
             found = cluster_edits.departures(attempt)
             single = [pod_id for _, pod_id in found.single()]
-            sets = [(name_of(row), [pods[pod_id] for pod_id in pod_ids]) for row, pod_ids in found.sets()]
+            sets = [(name_of(row), pods.all_of(pod_ids)) for row, pod_ids in found.sets()]
         if len(pods) <= self.limits.exhaustive_pods:
             may_go = (pods.row >= 0) & (pods.priority < cluster_edits.may_go_below(self.pod))
             wider = np.flatnonzero(may_go).tolist()
         else:
             wider = cluster_edits.matters_elsewhere(attempt)[: self.limits.elsewhere]
         # A pod that left and came back may have another place in the table: from here on pods go by themselves.
-        leaving = {pods[pod_id].uid: pods[pod_id] for pod_id in single}
-        for pod in [pods[pod_id] for pod_id in wider]:
+        leaving = {pod.uid: pod for pod in pods.all_of(single)}
+        for pod in pods.all_of(wider):
             if pod.uid not in leaving:
                 with fork.changes(gone=[pod]):
                     helps = fork.fits(self.pod)
@@ -1108,8 +1108,8 @@ class Search:
         name, pods = group
         waiting = self.fork.scheduler.waiting_pods
         staying = [pod for pod in pods if not pod.is_terminating and waiting.get(pod.uid) is None]
-        n_lost = sum(pod.meta.controller is None for pod in staying)
-        return 2 if n_lost else 1 if staying else 0, cluster_edits.size_of_losing(pods), name
+        is_lost = any(pod.meta.controller is None for pod in staying)
+        return 2 if is_lost else 1 if staying else 0, cluster_edits.size_of_losing(pods), name
 
     def _may_move(self, pods: Sequence[Pod], displaced: Sequence[Displaced]) -> bool:
         """Whether pods may move: each is recreated and lands elsewhere, and its budget allows it."""

@@ -138,7 +138,7 @@ class Moment:
             places = [
                 Place(
                     nodes.node(row),
-                    [snapshot.pods[pod_id] for pod_id in nodes.pods_on(row)],
+                    snapshot.pods.all_of(nodes.pods_on(row)),
                     scheduler.nominator.pods_for(nodes.name(row)),
                     frozenset(cache.nodes.forgotten_ports(row)),
                 )

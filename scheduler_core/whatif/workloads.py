@@ -212,9 +212,11 @@ def waiting_pods(simulation: Simulation) -> list[Pod]:
     found: list[Pod] = []
     for stored in world.all("Pod"):
         pod: Pod = stored.typed
-        if pod.is_terminal or pod.is_terminating or is_assumed(pod.uid):
-            continue
-        if not pod.node_name or (pod.phase in ("", "Pending") and pod.volumes and passes_by(simulation, pod)):
+        # What is cheap to ask comes first: most pods have their node, and no volumes.
+        waits = not pod.node_name or (
+            pod.volumes and pod.phase in ("", "Pending") and passes_by(simulation, pod)
+        )
+        if waits and not (pod.is_terminal or pod.is_terminating or is_assumed(pod.uid)):
             found.append(pod)
     return sorted(found, key=lambda pod: (-pod.priority, pod.meta.creation_ns or 0, pod.namespace, pod.name))
 

@@ -343,7 +343,7 @@ class Candidates:
         return self._victims_on(int(self.rows[place]))
 
     def victims_of(self, place: int) -> tuple[Pod, ...]:
-        return tuple([self._nodes.pods[pod_id] for pod_id in self.victim_ids(place)])
+        return tuple(self._nodes.pods.all_of(self.victim_ids(place)))
 
     def as_victims(self) -> dict[str, Victims]:
         """All of them by node name, as extenders are asked about them."""
