@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from scheduler_core.errors import InvalidObject
@@ -55,21 +56,11 @@ class Named:
     manifest: fields.Document
     meta: ObjectMeta
 
-    @property
-    def name(self) -> str:
-        return self.meta.name
-
-    @property
-    def namespace(self) -> str:
-        return self.meta.namespace
-
-    @property
-    def uid(self) -> str:
-        return self.meta.uid
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self.meta.labels
+    # Asked some eighty times for each pod that is placed: without a call of Python's each.
+    name: str = property(attrgetter("meta.name"))  # type: ignore[assignment]
+    namespace: str = property(attrgetter("meta.namespace"))  # type: ignore[assignment]
+    uid: str = property(attrgetter("meta.uid"))  # type: ignore[assignment]
+    labels: dict[str, str] = property(attrgetter("meta.labels"))  # type: ignore[assignment]
 
     @property
     def annotations(self) -> Mapping[str, str]:

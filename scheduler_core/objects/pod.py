@@ -199,6 +199,7 @@ def pod_from(manifest: fields.Document) -> Pod:
     """
     meta = object_meta_from(manifest)
     status = fields.mapping(manifest, "status", "")
+    _disruption_target_reason(status)  # it can be read, which is done where it is asked for
     key = _spec_key(meta, manifest) if says_nothing_of_requests(status) else None
     if key is None:
         return _parsed(manifest, meta)
@@ -261,7 +262,6 @@ def says_nothing_of_requests(status: fields.Document) -> bool:
 def _parsed(manifest: fields.Document, meta: ObjectMeta) -> Pod:
     spec = fields.mapping(manifest, "spec", "")
     status = fields.mapping(manifest, "status", "")
-    _disruption_target_reason(status)  # it can be read, which is done where it is asked for
     affinity = fields.mapping(spec, "affinity", "spec")
     node_affinity = fields.mapping(affinity, "nodeAffinity", "spec.affinity") if affinity else {}
     pod_affinity = _terms(affinity, "podAffinity", meta.namespace) if affinity else _NO_TERMS
@@ -373,7 +373,10 @@ def pod_like(pod: Pod, manifest: fields.Document, meta: ObjectMeta, node_name: s
 def _evolved(
     pod: Pod, manifest: fields.Document, meta: ObjectMeta, status: fields.Document, node_name: str
 ) -> Pod:
-    """`dataclasses.replace` at a tenth of its price: what stays is copied all at once."""
+    """`dataclasses.replace` at a tenth of its price: what stays is copied all at once.
+
+    What conditions a person writes is read once, by `pod_from`: of later versions they are the cluster's own.
+    """
     new = pod_like(pod, manifest, meta, node_name)
     if status is pod.manifest.get("status"):
         return new
@@ -384,7 +387,6 @@ def _evolved(
     values["phase"] = fields.string(status, "phase", "status")
     values["start_ns"] = fields.timestamp_ns(status, "startTime", "status")
     values["nominated_node_name"] = fields.string(status, "nominatedNodeName", "status")
-    _disruption_target_reason(status)  # as in `_parsed`
     return new
 
 

@@ -371,10 +371,8 @@ class DomainScores:
 
 def _preferred(pod: Pod) -> list[tuple[AffinityTerm, int]]:
     """The pod's preferred terms with what each pod found is worth."""
-    return [
-        *((item.term, item.weight) for item in pod.preferred_affinity),
-        *((item.term, -item.weight) for item in pod.preferred_anti_affinity),
-    ]
+    wanted = [(item.term, item.weight) for item in pod.preferred_affinity]
+    return wanted + [(item.term, -item.weight) for item in pod.preferred_anti_affinity]
 
 
 def _counts_of(term: AffinityTerm, matching: Matching) -> DomainCounts:

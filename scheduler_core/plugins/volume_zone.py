@@ -59,7 +59,7 @@ class VolumeZone(PreFilterPlugin[Topologies], FilterPlugin[Topologies]):
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Topologies]:
         topologies: list[VolumeTopology] = []
-        for name in claim_names(pod):
+        for name in claim_names(pod) if pod.volumes else ():
             found = _topologies_of_claim(name, pod.namespace, snapshot.listers)
             if isinstance(found, str):
                 return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (found,)))

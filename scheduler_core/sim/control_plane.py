@@ -101,7 +101,8 @@ class ControlPlane:
 
     def noticed(self, change: Noticed) -> None:
         """Tell those who watch this kind."""
-        if change.kind == "Pod":
+        is_pod = change.kind == "Pod"
+        if is_pod:
             old_owner, new_owner = self.context.pods.noticed(change)
             if old_owner is not None:
                 for controller in self._told_of_pods_of.get(old_owner[0], ()):
@@ -113,10 +114,10 @@ class ControlPlane:
                 for adopter in self._adopters:
                     adopter.orphan_noticed(change.new.typed)
                     self._to_sync[adopter] = None
-        if change.kind in LIMITING or _makes_room(change):
+        if change.new is None or change.kind in LIMITING or (is_pod and _ends(change)):
             self._limits_noticed(change)
         for controller in self._told.get(change.kind, ()):
-            if controller.concerns(change):
+            if (controller.looks_at_pods or not is_pod) and controller.concerns(change):
                 self._tell(controller, change)
 
     def _limits_noticed(self, change: Noticed) -> None:
@@ -190,10 +191,7 @@ class ControlPlane:
         self.context.n_acts = state.get("acts", {}).get("n", 0)
 
 
-def _makes_room(change: Noticed) -> bool:
-    """Whether less is used of a quota after a change."""
-    if change.new is None:
-        return True
-    if change.kind != "Pod" or change.old is None:
-        return False
-    return change.new.typed.is_terminal and not change.old.typed.is_terminal
+def _ends(change: Noticed) -> bool:
+    """Whether a pod ends, which makes room in a quota."""
+    old, new = change.old, change.new
+    return old is not None and new is not None and new.typed.is_terminal and not old.typed.is_terminal

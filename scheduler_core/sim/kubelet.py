@@ -95,6 +95,9 @@ class Kubelet:
         """A running pod may ask for another size; one that ends, or shrinks, may make room for others that do."""
         if old is None or not old.node_name:
             return
+        makes_room = new is None or (new.is_terminal and not old.is_terminal) or new.requests != old.requests
+        if new is not None and not makes_room and new.manifest["spec"] is old.manifest["spec"]:
+            return
         node = self._world.node(old.node_name)
         if node is None or not is_heard_of(node):
             return
@@ -106,7 +109,6 @@ class Kubelet:
             and is_asked_for(old.manifest, live.manifest)
         ):
             resize(self._world, live, old.manifest, node, self._use)
-        makes_room = new is None or (new.is_terminal and not old.is_terminal) or new.requests != old.requests
         on_node = self._pods.on_node(node.name) if makes_room else {}
         for other in [on_node[key] for key in sorted(on_node)]:
             if other.uid != old.uid and is_deferred(other):
@@ -120,7 +122,7 @@ class Kubelet:
         """A pod came, changed or went."""
         self._use.changed(old, new)
         self._resize(old, new)
-        if old is not None and (old.namespace, old.name) in self._unready:
+        if self._unready and old is not None and (old.namespace, old.name) in self._unready:
             self._unready_changed(old, new)
         if old is not None and (new is None or new.uid != old.uid):
             if old.node_name:
@@ -361,7 +363,7 @@ def _annotated_ns(pod: Pod, annotation: str, default_ns: int) -> int:
 # ---- What a kubelet looks at before it starts a pod that was put on its node by whomever
 
 ALL_ADDRESSES = "0.0.0.0"
-NATIVE = ("cpu", "memory", "ephemeral-storage")
+NATIVE = ("pods", "cpu", "memory", "ephemeral-storage")
 
 
 class KubeletRejection(NamedTuple):
@@ -420,23 +422,19 @@ def _count(used: dict[str, int], pod: Pod, sign: int) -> None:
 
 def rejection(pod: Pod, node: Node, use: NodeUse) -> KubeletRejection | None:
     """Why the node's kubelet rejects the pod; the first reason of several, as upstream. None: it starts."""
-    used = use.of(node.name)
-    wanted = {"pods": 1, **pod.requests}
-    for name in (
-        "pods",
-        *(name for name in NATIVE),
-        *(name for name in wanted if name not in ("pods", *NATIVE)),
-    ):
-        amount = wanted.get(name, 0)
-        # A device that the node does not say it has is the scheduler's business alone.
-        if not amount or (name not in ("pods", *NATIVE) and name not in node.allocatable):
-            continue
-        capacity, in_use = node.allocatable.get(name, 0), used.get(name, 0)
-        if in_use + amount > capacity:
-            return KubeletRejection(
-                f"OutOf{name}",
-                f"Node didn't have enough resource: {name}, requested: {amount}, used: {in_use}, capacity: {capacity}",
-            )
+    used, capacity, wanted = use.of(node.name), node.allocatable, {"pods": 1, **pod.requests}
+    # A device that the node does not say it has is the scheduler's business alone.
+    short = [
+        name
+        for name, amount in wanted.items()
+        if amount
+        and used.get(name, 0) + amount > capacity.get(name, 0)
+        and (name in capacity or name in NATIVE)
+    ]
+    if short:
+        name = min(short, key=lambda name: NATIVE.index(name) if name in NATIVE else len(NATIVE))
+        said = f"requested: {wanted[name]}, used: {used.get(name, 0)}, capacity: {capacity.get(name, 0)}"
+        return KubeletRejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {said}")
     failed = _failed_predicate(pod, node, use)
     return (
         None if failed is None else KubeletRejection(failed[0], f"Predicate {failed[0]} failed: {failed[1]}")
@@ -458,6 +456,8 @@ def claims_of(pod: Pod) -> set[tuple[str, str]]:
 
 def unready_claims(pod: Pod, world: World) -> KubeletWait | None:
     """What the pod's volumes or devices lack; `spec.nodeName` passes by the scheduler, which would have seen to it."""
+    if not pod.volumes and not pod.resource_claims:
+        return None
     problems = [
         (volume, f"error processing PVC {pod.namespace}/{claim}: {problem}")
         for volume, claim in _volume_claims(pod)

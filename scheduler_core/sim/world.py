@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from scheduler_core.clock import Clock
@@ -153,8 +153,14 @@ class World:
         """An object's status with some conditions set now; one whose status stays keeps its lastTransitionTime."""
         status = dict(manifest.get("status") or {})
         now = format_seconds(self.clock.now_ns)
-        stamped = [{**condition, "lastTransitionTime": now} for condition in conditions]
-        status["conditions"] = with_conditions(status, stamped)
+        found = {item.get("type"): item for item in status.get("conditions") or ()}
+        for condition in conditions:
+            stamped = {**condition, "lastTransitionTime": now}
+            before = found.get(condition["type"], {})
+            if before.get("status") == condition.get("status"):
+                stamped["lastTransitionTime"] = before.get("lastTransitionTime") or now
+            found[condition["type"]] = stamped
+        status["conditions"] = [*found.values()]
         return status
 
     # ---- writing
@@ -381,25 +387,6 @@ def annotations_of(manifest: Manifest) -> Mapping[str, Any]:
     """Annotations of an object; none are an empty mapping."""
     found: Mapping[str, Any] = (manifest.get("metadata") or {}).get("annotations") or {}
     return found
-
-
-def with_conditions(
-    status: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """The status' conditions with some of them set; one whose status stays keeps its lastTransitionTime."""
-    result = [dict(item) for item in status.get("conditions") or ()]
-    places = {item.get("type"): place for place, item in enumerate(result)}
-    for condition in conditions:
-        place = places.get(condition["type"])
-        if place is None:
-            places[condition["type"]] = len(result)
-            result.append(dict(condition))
-            continue
-        before = result[place]
-        result[place] = dict(condition)
-        if before.get("status") == condition.get("status") and before.get("lastTransitionTime") is not None:
-            result[place]["lastTransitionTime"] = before["lastTransitionTime"]
-    return result
 
 
 def _reference(about: Manifest) -> dict[str, str]:

@@ -131,13 +131,11 @@ class AutoscalerController(Controller):
         self._used: dict[str, Mapping[tuple[str, str], Use]] = {}
         self._labelled: dict[str, dict[tuple[tuple[str, str], ...], _SameLabels]] | None = None
         """Namespace -> labels -> pods; None before anybody asks."""
+        self.looks_at_pods = False
         self._placed: dict[tuple[str, str], tuple[Pod, _SameLabels]] = {}
         self._changed: dict[tuple[str, str], None] = {}
         """Pods to look at again."""
         self._selected: dict[tuple[str, str, str], tuple[Any, list[_SameLabels]]] = {}
-
-    def concerns(self, change: Noticed) -> bool:
-        return change.kind != "Pod" or self._labelled is not None
 
     def noticed(self, change: Noticed) -> None:
         key = change.newest.key
@@ -197,7 +195,7 @@ class AutoscalerController(Controller):
 
     def _pods_by_labels(self) -> dict[str, dict[tuple[tuple[str, str], ...], _SameLabels]]:
         if self._labelled is None:
-            self._labelled = {}
+            self._labelled, self.looks_at_pods = {}, True
             self._changed = {stored.key: None for stored in self.world.all("Pod")}
         for change in self.world.noticed:  # what was written in this moment was not told yet
             if change.kind == "Pod":

@@ -371,6 +371,8 @@ class Controller:
         Whom its Events come from.
     remembers : bool
         Whether there may be anything that no object tells; otherwise it is not asked for its state.
+    looks_at_pods : bool
+        Whether any pod may concern it (`concerns`) while things are as they are, of one with `Pod` in `watches`.
     """
 
     watches: ClassVar[tuple[str, ...]] = ()
@@ -383,7 +385,7 @@ class Controller:
         self.world = context.world
         self.timers = context.timers
         self.pods = context.pods
-        self.remembers = False
+        self.remembers, self.looks_at_pods = False, True
         self.reasons: dict[str, Mapping[str, Mapping[str, Any]]] = {}
         """Subject -> why its last run did no more."""
         self._to_sync: dict[Any, None] = {}

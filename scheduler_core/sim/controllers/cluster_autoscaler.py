@@ -219,6 +219,7 @@ class ClusterAutoscaler(ClusterProgram):
         self._seen, self._n_born, self._last = -1, 0, ""
         self._last_loop: tuple[Any, ...] | None = None
         self._wakes: set[int] = set()
+        self.looks_at_pods = False
 
     def stop(self) -> None:
         self.groups = None
@@ -249,6 +250,7 @@ class ClusterAutoscaler(ClusterProgram):
 
     def _build(self, given: Given, prices: PriceList, groups: Groups, more: Iterable[Document]) -> None:
         self.remembers, self.given, self._prices = True, given, prices
+        self.looks_at_pods = True
         options = {**DEFAULTS, **given.options}
         self.interval_ns = parse_duration_ns(str(options["scan-interval"]))
         self.waits_ns = sorted(parse_duration_ns(str(options[flag])) for flag in WAITS)

@@ -66,9 +66,7 @@ class DisruptionController(Controller):
         self._budgets: dict[str, dict[str, _Budget]] = {}
         self._covering: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[str, ...]] = {}
         """Namespace and labels -> names of the budgets that select them."""
-
-    def concerns(self, change: Noticed) -> bool:
-        return bool(self._budgets) or change.kind != "Pod"
+        self.looks_at_pods = False
 
     def noticed(self, change: Noticed) -> None:
         if change.kind == "Pod":
@@ -110,6 +108,7 @@ class DisruptionController(Controller):
         meta = change.newest.typed.meta
         budgets = self._budgets.setdefault(meta.namespace, {})
         self._covering.clear()
+        self.looks_at_pods = True
         before = budgets.pop(meta.name, None)
         if change.new is None or not is_computed(change.new.manifest):
             self._to_sync.pop((meta.namespace, meta.name), None)

@@ -161,9 +161,7 @@ class TaintEvictionController(Controller):
         self._pods: dict[tuple[str, str], None] = {}
         self._tainted: dict[str, None] = {}
         """Nodes with NoExecute taints: a pod on any other node costs one look-up."""
-
-    def concerns(self, change: Noticed) -> bool:
-        return bool(self._tainted) or change.kind != "Pod"
+        self.looks_at_pods = False
 
     def noticed(self, change: Noticed) -> None:
         if change.kind == "Node":
@@ -193,6 +191,7 @@ class TaintEvictionController(Controller):
         old, new = (() if item is None else _no_execute(item.typed) for item in (change.old, change.new))
         if new:
             self._tainted[name] = None
+            self.looks_at_pods = True
         else:
             self._tainted.pop(name, None)
         if old != new:
