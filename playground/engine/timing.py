@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from scheduler_core.framework.status import Code
+
 Observe = Callable[[str, str, str, float, str], None]
 """``(profile, extension point, status, seconds, plugin)``; without a plugin it is the whole extension point."""
 SAMPLE_EVERY: Final = 10
@@ -21,6 +23,7 @@ _OF_ATTEMPT: Final = _points(_BEGINS, "run_") | {"filter_nominated_node": "Filte
 _OF_FRAMEWORK: Final = _points(_ENDS, "run_")
 _OF_PLUGIN: Final = _points(f"pre_enqueue {_BEGINS} {_ENDS}") | {"normalize": "ScoreExtensionNormalize"}
 _NO_PROFILE: Final = ""
+_NAMES: Final = [code.name for code in Code]
 
 
 class ExtensionPointTimes:
@@ -128,5 +131,5 @@ def _status(result: Any) -> str:
     """The status' code in upstream's label form."""
     if isinstance(result, tuple):
         result = result[0]
-    code = getattr(getattr(result, "status", result), "code", None)
-    return "Success" if code is None else str(code.name)
+    code = getattr(getattr(result, "status", result), "code", Code.Success)
+    return _NAMES[code]
