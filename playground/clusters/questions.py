@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import F, QuerySet
@@ -42,6 +42,8 @@ from scheduler_core.whatif.fix import fix_question
 from scheduler_core.whatif.questions import question_from
 
 logger = logging.getLogger(__name__)
+G = TypeVar("G")
+R = TypeVar("R")
 
 
 def get_question(cluster: Cluster, public_id: str) -> Question:
@@ -282,11 +284,11 @@ def _rule(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plan_question(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
-    return _read(lambda asked: question_from(asked).document(), params)
+    return read(lambda asked: question_from(asked).document(), params)
 
 
 def _fix_question(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
-    checked = _read(fix_question, params)
+    checked = read(fix_question, params)
     if "pod" in checked:
         namespace, _, name = checked["pod"].partition("/")
         if existing(cluster, kinds.named("Pod"), namespace, name).phase != "Pending":
@@ -294,10 +296,10 @@ def _fix_question(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]
     return checked
 
 
-def _read(read: Callable[[Mapping[str, Any]], dict[str, Any]], params: Mapping[str, Any]) -> dict[str, Any]:
-    """The normal form of a question of the core."""
+def read(reader: Callable[[G], R], given: G) -> R:
+    """What a reader of the core makes of what was given; `InvalidInput` where it refuses."""
     try:
-        return read(params)
+        return reader(given)
     except InvalidObject as problem:
         value = None if problem.value is None else str(problem.value)[:200]
         raise InvalidInput(str(problem)[:500], field=problem.path, value=value) from None

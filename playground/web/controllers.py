@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from playground.clusters import questions
 from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import ClusterError
 from playground.clusters.history.controllers import (
@@ -28,7 +29,7 @@ from playground.clusters.questions import newest_question
 from playground.clusters.row_types import Cluster, Question
 from playground.web.amounts import duration, since_start
 from playground.web.looks import View
-from playground.web.questions.views import asked_or_told, question_context
+from playground.web.questions.views import question_context
 from playground.web.requests import done, positive_int
 from playground.web.timeline import Axis, controller_css, controller_name, run_lanes
 from scheduler_core.sim.changes import ControllerRun
@@ -49,7 +50,7 @@ def controllers(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """The page; POST turns a program on or off, or changes its settings."""
     problem, tried, status = "", {}, 200
     if "find" in request.POST:
-        asked_or_told(request, cluster, QuestionKind.LOOPS)
+        questions.ask(cluster=cluster, kind=QuestionKind.LOOPS, params={})
         return redirect(f"{reverse('web:controllers', args=[cluster.public_id])}#ends")
     if request.method == "POST":
         program, text = request.POST.get("program", ""), request.POST.get("text", "").strip()

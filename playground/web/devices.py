@@ -9,7 +9,6 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from playground.clusters import questions
-from playground.clusters.errors import ClusterError
 from playground.clusters.history.cycles import get_cycle
 from playground.clusters.questions import latest_question
 from playground.clusters.row_types import Cluster
@@ -117,14 +116,10 @@ def cycle_devices(request: HtmxHttpRequest, cluster: Cluster, number: int) -> Ht
     node = request.GET.get("node", "").strip()[:253]
     params = {"cycle": number, "node": node}
     found = latest_question(cluster, "devices", params)
-    context: dict[str, Any] = {"row": row, "node": node}
     if found is None:
-        try:
-            found = questions.ask(cluster=cluster, kind="devices", params=params)
-        except ClusterError as error:
-            context["refused"] = error.message
-    context |= question_context(request, cluster, found)
-    if found is not None and found.answer is not None:
+        found = questions.ask(cluster=cluster, kind="devices", params=params)
+    context = question_context(request, cluster, found) | {"row": row, "node": node}
+    if found.answer is not None:
         device, wanted = request.GET.get("device", ""), request.GET.get("request", "")
         context["view"] = view_devices(found.answer, device, wanted)
     template = "devices/answer.html" if request.htmx and "part" in request.GET else "devices/page.html"

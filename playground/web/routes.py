@@ -17,7 +17,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils.cache import patch_vary_headers
 from django.views import generic
@@ -90,7 +90,8 @@ def served(
     who
         Sees it: everybody, or a key of `_WHO`.
     back
-        Route where what a service refuses leads, with the refusal as a message; ``.`` is the page posted to.
+        Route where what a service refuses leads, with the refusal as a message; ``.`` is the page posted to. htmx
+        gets the message alone.
     refused
         What the message begins with.
     tab
@@ -117,10 +118,12 @@ def served(
                 where = next_page(request) or _back(request, back, place)
             response = view(request, **named)
         except ClusterError as error:
-            if where and not (error.status == 403 and isinstance(error, AccountError)):
+            # What is looked at and is not there stays a 404.
+            is_told = error.status != 404 or request.method == "POST"
+            if where and is_told and not (error.status == 403 and isinstance(error, AccountError)):
                 said = f"{error.message[:1].upper()}{error.message[1:].removesuffix('.')}."
                 messages.error(request, f"{refused}: {error.message}" if refused else said)
-                return redirect(where)
+                return render(request, "components/messages.html") if request.htmx else redirect(where)
             if error.status in _AS_DJANGO:
                 raise _AS_DJANGO[error.status](error.message) from None
             raise

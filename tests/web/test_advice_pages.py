@@ -95,6 +95,9 @@ def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: C
     assert "Tolerate the taint gpu=t4:NoSchedule" in html
     assert "Apply to a branch" in html and "kubectl" in html
     assert "too small" in html and "nearest first" in html
+    branch = reverse("web:edit-branch", args=[cluster.public_id, Question.objects.get().public_id])
+    refused = client.post(branch, {"rank": "999"}, follow=True)
+    assert "The branch was not made: " in html_of(refused) and refused.request["PATH_INFO"].endswith("/fix/")
 
 
 def test_a_workload_and_all_that_is_pending_have_the_same_page(client: Client, cluster: Cluster) -> None:

@@ -215,7 +215,9 @@ def test_cordon_and_uncordon(client, cluster):
     assert Node.objects.get(cluster=cluster, name="node-1").unschedulable
     client.post(url, {"unschedulable": "0"})
     assert not Node.objects.get(cluster=cluster, name="node-1").unschedulable
-    assert client.post(reverse("web:cordon", args=[cluster.public_id, "nosuch"])).status_code == 404
+    refused = client.post(reverse("web:cordon", args=[cluster.public_id, "nosuch"]), follow=True)
+    assert refused.request["PATH_INFO"] == reverse("web:board", args=[cluster.public_id])
+    assert "nosuch" in html_of(refused).partition('id="messages"')[2].partition("<main")[0]
 
 
 def test_the_cycle_page_says_everything(client, cluster):
@@ -355,6 +357,8 @@ def test_auto_lets_the_clock_run_and_pause_stops_it(client, cluster):
     cluster.refresh_from_db()
     assert cluster.clock_mode == "realtime"
     assert client.post(url, {"mode": "backwards"}, follow=True).status_code == 200
+    refused = client.post(url, {"mode": "backwards"}, **HTMX)
+    assert 'role="alert"' in html_of(refused) and "<html" not in html_of(refused)
 
 
 def test_zones_group_even_when_each_has_one_node(client, wakes):

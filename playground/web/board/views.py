@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.contrib import messages
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -21,7 +20,7 @@ from playground.clusters.choices import ClockMode, QuestionKind
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.drive.config import set_clock
 from playground.clusters.drive.runs import cancel_run, decide_permit, request_run
-from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.errors import NotFound
 from playground.clusters.foreign.agreement import n_foreign_decisions
 from playground.clusters.history.cycles import cycles
 from playground.clusters.history.queue import lanes_of, pending_groups
@@ -36,7 +35,7 @@ from playground.web.board.nodes import NODE_COLUMNS, BoardAddress, view_nodes
 from playground.web.board.queue import GROUPED, inspect, reserved_nodes, view_lanes
 from playground.web.listing import Alike, sorted_columns
 from playground.web.looks import priority_scale
-from playground.web.requests import HtmxHttpRequest, digest_of, get_cluster
+from playground.web.requests import HtmxHttpRequest, digest_of, done, get_cluster
 
 
 async def tick_events(pk: int) -> AsyncIterator[bytes]:
@@ -161,10 +160,7 @@ def run(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     if until == "time":
         left_ns = max(0, (cluster.next_deadline_ns or cluster.now_ns) - virtual_now_ns(cluster))
         until = f"{left_ns / 1e9:.9f}s"
-    try:
-        request_run(cluster=cluster, until=until)
-    except ClusterError as error:
-        messages.error(request, error.message)
+    request_run(cluster=cluster, until=until)
     return _after_action(request, cluster)
 
 
@@ -180,10 +176,7 @@ def clock(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     if mode == "toggle":
         is_auto = cluster.clock_mode == ClockMode.REALTIME
         mode = ClockMode.PAUSED if is_auto else ClockMode.REALTIME
-    try:
-        set_clock(cluster=cluster, mode=mode)
-    except ClusterError as error:
-        messages.error(request, error.message)
+    set_clock(cluster=cluster, mode=mode)
     return _after_action(request, cluster)
 
 
@@ -197,15 +190,9 @@ def permit(request: HttpRequest, cluster: Cluster, namespace: str, name: str) ->
 def cordon(request: HttpRequest, cluster: Cluster, name: str) -> HttpResponse:
     """Cordon a node, or lift the cordon."""
     on = request.POST.get("unschedulable") == "1"
-    try:
-        set_cordon(cluster=cluster, node=name, unschedulable=on)
-    except NotFound:
-        raise
-    except ClusterError as error:
-        messages.error(request, error.message)
-    else:
-        messages.success(request, f"{name} is {'cordoned' if on else 'uncordoned'}.")
-    return redirect(f"{reverse('web:board', args=[cluster.public_id])}?node={name}#inspector")
+    set_cordon(cluster=cluster, node=name, unschedulable=on)
+    words = f"{name} is {'cordoned' if on else 'uncordoned'}."
+    return done(request, words, "web:board", cluster.public_id, anchor=f"?node={name}#inspector")
 
 
 def _after_action(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
@@ -215,10 +202,8 @@ def _after_action(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """
     if not request.htmx:
         return redirect("web:board", cluster.public_id)
-    flash = render_to_string("components/messages.html", {}, request).strip()
-    # Only where there is something to say: a swap of nothing can meet a page that is just going away.
-    html = f'<div id="messages" class="flash" hx-swap-oob="innerHTML">{flash}</div>' if flash else ""
-    return HttpResponse(html, headers={"HX-Trigger": "pulse"})
+    # Nothing is swapped, which could meet a page that is just going away.
+    return HttpResponse(status=204, headers={"HX-Trigger": "pulse"})
 
 
 def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:

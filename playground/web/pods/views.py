@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
-from playground.clusters import kinds
+from playground.clusters import kinds, questions
 from playground.clusters.board.nodes import pools_of
 from playground.clusters.board.pods import (
     STATES,
@@ -49,7 +49,7 @@ from playground.web.pods.present import (
     swim_lanes,
 )
 from playground.web.problems import problems_of, read_mapping, yaml_of
-from playground.web.questions.views import asked_or_told, question_context
+from playground.web.questions.views import question_context
 from playground.web.requests import HtmxHttpRequest, digest_of, positive_int
 from scheduler_core.sim.kubelet import DURATION
 
@@ -278,8 +278,8 @@ def group(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> 
     manifest = get_object(cluster, kinds.named("PodGroup"), namespace, name)
     params = {"namespace": namespace, "name": name}
     found = latest_question(cluster, "group", params)
-    if found is None or request.method == "POST":
-        found = asked_or_told(request, cluster, "group", **params) or found
+    if request.method == "POST" or (found is None and not cluster.is_parked):
+        found = questions.ask(cluster=cluster, kind="group", params=params)
         if request.method == "POST":
             return redirect("web:group", cluster.public_id, namespace, name)
     answer = found.answer if found is not None else None

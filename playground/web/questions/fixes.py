@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from playground.clusters import questions
 from playground.clusters.board.nodes import NodeUse, node_uses
 from playground.clusters.choices import QuestionKind
 from playground.clusters.drive.turns import expect_questions
@@ -22,9 +22,8 @@ from playground.clusters.row_types import Cluster, Question
 from playground.web.look import view_landing
 from playground.web.looks import priority_scale
 from playground.web.questions.present import view_why
-from playground.web.questions.views import arrives_at, asked_or_told, fix_address, question_context, waiting
+from playground.web.questions.views import arrives_at, fix_address, question_context, waiting
 from playground.web.requests import HtmxHttpRequest
-from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.prices import read_prices
 from scheduler_core.schema.tables import table_beside
 
@@ -49,13 +48,15 @@ def fix(request: HtmxHttpRequest, cluster: Cluster, namespace: str = "", name: s
     page = fix_address(cluster.public_id, params)
     if request.method == "POST":
         if node == EVERY and name:
-            asked = asked_or_told(request, cluster, "why-not", **pod_params, node="")
+            asked = questions.ask(cluster=cluster, kind="why-not", params=pod_params)
             page = f"{reverse('web:board', args=[cluster.public_id])}?{urlencode({'pick': f'{namespace}/{name}'})}"
         elif node and name:
-            asked = asked_or_told(request, cluster, "why-not", **pod_params, node=node)
+            asked = questions.ask(cluster=cluster, kind="why-not", params={**pod_params, "node": node})
             page += f"?{urlencode({'node': node})}#why"
         else:
-            asked, page = _asked(request, cluster, params, page)
+            asked = questions.ask(cluster=cluster, kind=QuestionKind.FIX, params=params | _prices(request))
+            if "prices" in asked.params:
+                page += f"{'&' if '?' in page else '?'}{urlencode({'question': asked.public_id})}"
         return waiting(request, cluster, asked) if request.htmx else redirect(page)
     question = _question(cluster, params, request.GET.get("question", ""))
     answer = question.answer if question is not None else None
@@ -84,21 +85,10 @@ def _subject(namespace: str, name: str, workload: str) -> dict[str, str]:
     return {"workload": workload} if workload else {}
 
 
-def _asked(
-    request: HttpRequest, cluster: Cluster, params: dict[str, Any], page: str
-) -> tuple[Question | None, str]:
-    """The question, with the posted price list, and the page that shows it."""
-    prices = request.POST.get("prices", "").strip()
-    if not prices:
-        return asked_or_told(request, cluster, QuestionKind.FIX, **params), page
-    try:
-        asked = asked_or_told(request, cluster, QuestionKind.FIX, **params, prices=read_prices(prices))
-    except InvalidObject as problem:
-        messages.error(request, f"It cannot be asked: {problem}")
-        asked = None
-    if asked is None:
-        return None, page
-    return asked, f"{page}{'&' if '?' in page else '?'}{urlencode({'question': asked.public_id})}"
+def _prices(request: HttpRequest) -> dict[str, Any]:
+    """The posted price list, if there is one."""
+    text = request.POST.get("prices", "").strip()
+    return {"prices": questions.read(read_prices, text)} if text else {}
 
 
 def _question(cluster: Cluster, params: Mapping[str, Any], public_id: str) -> Question | None:

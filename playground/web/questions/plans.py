@@ -17,7 +17,6 @@ from playground.clusters import questions
 from playground.clusters.board.overview import plan_subject
 from playground.clusters.branches import branch_of_plan
 from playground.clusters.choices import QuestionKind, WorkState
-from playground.clusters.errors import ClusterError
 from playground.clusters.questions import is_stale, latest_question, newest_plans
 from playground.clusters.row_types import Cluster, Question
 from playground.scenarios.row_types import Verdict
@@ -44,20 +43,11 @@ ASKED_WITH_WORDS = ("drain", "lose", "deschedule", "autoscale", "compare")
 def overview(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The questions there are, with the newest answer of each; one card of them for htmx. POST asks one."""
     if request.method == "POST":
-        try:
-            asked = questions.ask(cluster=cluster, kind=QuestionKind.PLAN, params=_posted(request))
-        except InvalidObject as problem:
-            said = f"It cannot be asked: {problem}"
-        except ClusterError as error:
-            said = f"It cannot be asked: {error.message}"
-        else:
-            if request.htmx:
-                return _card_alone(request, cluster, asked.params["ask"], asked)
-            return redirect("web:plan-answer", cluster.public_id, asked.public_id)
-        messages.error(request, said)
+        params = questions.read(_posted, request)
+        asked = questions.ask(cluster=cluster, kind=QuestionKind.PLAN, params=params)
         if request.htmx:
-            return render(request, "components/messages.html")
-        return redirect("web:plan", cluster.public_id)
+            return _card_alone(request, cluster, asked.params["ask"], asked)
+        return redirect("web:plan-answer", cluster.public_id, asked.public_id)
     newest = newest_plans(cluster)
     if request.htmx and (ask := request.GET.get("card", "")) in TITLES:
         return _card_alone(request, cluster, ask, newest.get(ask))

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,7 +16,6 @@ from django.urls import reverse
 from playground.clusters import branches, lanes, questions
 from playground.clusters.board.nodes import pools_of
 from playground.clusters.choices import QuestionKind, WorkState
-from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.history.cycles import count_ties, cycle_explanation, get_cycle
 from playground.clusters.questions import is_stale, latest_question, newest_question
 from playground.clusters.row_types import Cluster, Cycle, Question
@@ -26,7 +24,7 @@ from playground.engine import advise
 from playground.web.cycles.present import view_cycle
 from playground.web.fields import MAX_COPIES
 from playground.web.questions.present import view_draw, view_luck, view_weights, view_why
-from playground.web.requests import HtmxHttpRequest, positive_int
+from playground.web.requests import HtmxHttpRequest, done, positive_int, site_user
 
 STOP_POLLING = 286
 MAX_WEIGHT = 100
@@ -46,19 +44,8 @@ def question_context(request: HttpRequest, cluster: Cluster, question: Question 
     return found
 
 
-def asked_or_told(request: HttpRequest, cluster: Cluster, kind: str, **params: Any) -> Question | None:
-    """Ask, or say why it cannot be asked."""
-    try:
-        return questions.ask(cluster=cluster, kind=kind, params=params)
-    except ClusterError as error:
-        messages.error(request, error.message)
-        return None
-
-
-def waiting(request: HttpRequest, cluster: Cluster, asked: Question | None) -> HttpResponse:
-    """What takes the place of a question that was asked as its page was opened: its progress, or why not."""
-    if asked is None:
-        return render(request, "components/messages.html")
+def waiting(request: HttpRequest, cluster: Cluster, asked: Question) -> HttpResponse:
+    """What takes the place of a question that was asked as its page was opened: its progress."""
     if not asked.is_open:
         return HttpResponse(headers={"HX-Refresh": "true"})
     context = question_context(request, cluster, asked) | {"arrived": True, "just_asked": True}
@@ -72,21 +59,10 @@ def arrives_at(request: HttpRequest) -> bool:
 
 def branch(request: HttpRequest, cluster: Cluster, question: Question) -> HttpResponse:
     """A new cluster with one proven edit made."""
-    try:
-        made = branches.branch_with_edit(
-            question=question,
-            rank=positive_int(request.POST.get("rank")) or 0,
-            owner=request.user if request.user.is_authenticated else None,
-        )
-    except NotFound:
-        raise
-    except ClusterError as error:
-        messages.error(request, f"The branch was not made: {error.message}")
-        return redirect(_page_of(cluster, question))
-    messages.success(
-        request, f"{made.name}: a branch of {cluster.name} with this fix, which runs until idle."
-    )
-    return redirect("web:difference", made.public_id)
+    rank = positive_int(request.POST.get("rank")) or 0
+    made = branches.branch_with_edit(question=question, rank=rank, owner=site_user(request))
+    words = f"{made.name}: a branch of {cluster.name} with this fix, which runs until idle."
+    return done(request, words, "web:difference", made.public_id)
 
 
 def cycle_why(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpResponse:
@@ -94,7 +70,7 @@ def cycle_why(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpRe
     cycle = get_cycle(cluster, number)
     if request.method == "POST":
         node = request.POST.get("node", "").strip()
-        asked = asked_or_told(request, cluster, "why-not", cycle=number, node=node)
+        asked = questions.ask(cluster=cluster, kind="why-not", params={"cycle": number, "node": node})
         if request.htmx:
             return waiting(request, cluster, asked)
         page = reverse("web:cycle-why", args=[cluster.public_id, number])
@@ -127,7 +103,7 @@ def weights(request: HtmxHttpRequest, cluster: Cluster, number: int) -> HttpResp
     """At which weights another node would have won; ``?w-Plugin=3`` sets one. POST has it proven."""
     cycle = get_cycle(cluster, number)
     if request.method == "POST":
-        asked = asked_or_told(request, cluster, "weights", cycle=number)
+        asked = questions.ask(cluster=cluster, kind="weights", params={"cycle": number})
         if request.htmx:
             return waiting(request, cluster, asked)
         return redirect("web:weights", cluster.public_id, number)
@@ -192,7 +168,7 @@ def luck(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
         # Who only opened the page gets as many seeds as may be asked for.
         most = max(2, min(questions.N_SEEDS, questions.MOST_SEED_CYCLES // n_cycles))
         seeds = positive_int(request.POST.get("seeds")) or most
-        asked = asked_or_told(request, cluster, "seeds", seeds=seeds)
+        asked = questions.ask(cluster=cluster, kind="seeds", params={"seeds": seeds})
         if request.htmx:
             return waiting(request, cluster, asked)
         return redirect("web:luck", cluster.public_id)
