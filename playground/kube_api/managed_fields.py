@@ -192,29 +192,37 @@ def _settled(
     root = root_of(wanted)
     was, now = _Reader(live, root), _Reader(wanted, root)
     differing = {path for path in owns if path[-1] != "." and was.at(path) != now.at(path)}
-    conflicts: list[tuple[str, Path]] = []
+    conflicts: list[tuple[str, str]] = []
     kept = []
     for entry in others:
         paths = from_fields(entry.get("fieldsV1"))
         lost = paths & differing
-        conflicts += [(entry["manager"], path) for path in sorted(lost)]
+        named = json.dumps(entry["manager"])
+        if entry["operation"] == "Update":
+            named += f" using {entry.get('apiVersion')}"
+        conflicts += [(named, "." + _shown(path)) for path in sorted(lost)]
         if paths - lost:
             kept.append(entry | {"fieldsV1": to_fields(paths - lost)})
     if conflicts and not force:
         causes = [
-            {
-                "reason": "FieldManagerConflict",
-                "message": f'conflict with "{manager}"',
-                "field": "." + _shown(path),
-            }
-            for manager, path in conflicts
+            {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": field}
+            for manager, field in conflicts
         ]
-        words = ", ".join(f'conflict with "{manager}": .{_shown(path)}' for manager, path in conflicts)
-        plural = "s" if len(conflicts) > 1 else ""
-        raise Refusal(
-            "Conflict", f"Apply failed with {len(conflicts)} conflict{plural}: {words}", causes=causes
-        )
+        raise Refusal("Conflict", _conflict_words(conflicts), causes=causes)
     return kept if force else others
+
+
+def _conflict_words(conflicts: list[tuple[str, str]]) -> str:
+    """Source: staging/src/k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go, v1.34."""
+    if len(conflicts) == 1:
+        return "Apply failed with 1 conflict: conflict with {}: {}".format(*conflicts[0])
+    lines = []
+    for manager in sorted({manager for manager, _ in conflicts}):
+        lines += [
+            f"conflicts with {manager}:",
+            *(f"- {field}" for owner, field in conflicts if owner == manager),
+        ]
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 
 def _shown(path: Path) -> str:

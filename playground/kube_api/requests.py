@@ -31,6 +31,8 @@ JSON_PATCH: Final = "application/json-patch+json"
 APPLY: Final = ("application/apply-patch+yaml",)
 PATCH_TYPES: Final = (JSON_PATCH, MERGE, STRATEGIC, *APPLY)
 
+UNKNOWN_FORMAT: Final = "the body of the request was in an unknown format - accepted media types include: "
+
 MOST_BYTES: Final = 3 * 2**20
 """Of one body, packed or not: what a real API server reads, and far more than one object may have."""
 
@@ -54,8 +56,7 @@ def document_of(request: HttpRequest) -> dict[str, Any]:
     if kind not in JSON_TYPES + YAML_TYPES:
         raise Refusal(
             "UnsupportedMediaType",
-            "the body of the request was in an unknown format - accepted media types include:"
-            " application/json, application/yaml, application/vnd.kubernetes.protobuf",
+            UNKNOWN_FORMAT + "application/json, application/yaml, application/vnd.kubernetes.protobuf",
         )
     return _loaded(body, json_only=kind in JSON_TYPES)
 
@@ -69,11 +70,7 @@ def patch_of(request: HttpRequest) -> tuple[str, Any]:
     """
     kind = media_type(request)
     if kind not in PATCH_TYPES:
-        raise Refusal(
-            "UnsupportedMediaType",
-            "the body of the request was in an unknown format - accepted media types include: "
-            + ", ".join(PATCH_TYPES),
-        )
+        raise Refusal("UnsupportedMediaType", UNKNOWN_FORMAT + ", ".join(PATCH_TYPES))
     body = _body_of(request)
     if kind == JSON_PATCH:
         # A JSON patch is a list, and the guarded reader reads objects.

@@ -214,6 +214,8 @@ def _verb(method: str, target: Target) -> str:
         MethodNotAllowed.
     """
     part = target.subresource
+    if not target.name and target.kind.namespaced and not target.namespace:
+        raise _no_method()  # what all namespaces have is only read
     if method == "POST" and (not target.name if not part else part in ("binding", "eviction")):
         return "create"
     if method in ("PUT", "PATCH") and target.name and part in ("", "status", "scale", "resize"):

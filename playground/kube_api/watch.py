@@ -179,21 +179,25 @@ class Watch:
                 return None
             created = entry.created and not stood
             return ("DELETED" if gone else "ADDED" if created else "MODIFIED"), manifest
-        matched = self._stood(cluster, key) if stood else self._matched_before(cluster, entry)
-        if gone or not matches:
-            return ("DELETED", manifest) if matched else None
-        return ("MODIFIED" if matched else "ADDED"), manifest
+        before = self._stood(cluster, key) if stood else self._matched_before(entry)
+        if matches:
+            return ("ADDED" if before is None else "DELETED" if gone else "MODIFIED"), manifest
+        if before is None:
+            return None
+        # As it was while it matched, in the version of its leaving.
+        version = {"resourceVersion": manifest["metadata"]["resourceVersion"]}
+        return "DELETED", {**before, "metadata": {**before["metadata"], **version}}
 
-    def _matched_before(self, cluster: Cluster, entry: LogEntry) -> bool:
+    def _matched_before(self, entry: LogEntry) -> dict[str, Any] | None:
+        """The object before an entry, if it was one of those that are watched."""
         before = None if entry.created else entry_before(entry)
-        if before is None or _is_gone(before):
-            return False
-        return self.selection.matches(before.payload.get("manifest") or {})
+        manifest = None if before is None or _is_gone(before) else before.payload.get("manifest")
+        return manifest if manifest and self.selection.matches(manifest) else None
 
-    def _stood(self, cluster: Cluster, key: tuple[str, str]) -> bool:
-        """Whether an object matched while no client had written it."""
+    def _stood(self, cluster: Cluster, key: tuple[str, str]) -> dict[str, Any] | None:
+        """The object that no client had written, if it was one of those that are watched."""
         target = dataclasses.replace(self.target, name=key[1])
-        return any(made_in(cluster, target, self.selection, {"metadata": {"name": key[0]}}))
+        return next(made_in(cluster, target, self.selection, {"metadata": {"name": key[0]}}), None)
 
     def _shown(self, cluster: Cluster, what: str, manifest: dict[str, Any]) -> bytes:
         kind = self.target.kind

@@ -37,7 +37,18 @@ from playground.engine.admission import taken_only_here
 from playground.kube_api import managed_fields, patches
 from playground.kube_api.built_in import built_in_object, keep, recreate, write_down
 from playground.kube_api.reading import page_of, switched, with_read_defaults
-from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, Target, document_of, manifest_of, patch_of
+from playground.kube_api.requests import (
+    APPLY,
+    JSON_PATCH,
+    MERGE,
+    PATCH_TYPES,
+    STRATEGIC,
+    UNKNOWN_FORMAT,
+    Target,
+    document_of,
+    manifest_of,
+    patch_of,
+)
 from playground.kube_api.status import Refusal, success
 from playground.kube_api.tables import path_of, values
 from scheduler_core.objects.fields import format_seconds
@@ -89,8 +100,9 @@ def replace(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnsw
         return _scaled(request, cluster, target, lambda _: document)
     manifest = manifest_of(document, target.kind, target.name, target.namespace)
     live = _live(cluster, target)
+    managers, uid = _after_update(request, cluster, live, manifest), manifest["metadata"].get("uid")
     return _replaced(
-        request, cluster, target, live, manifest, _after_update(request, cluster, live, manifest)
+        request, cluster, target, live, manifest, managers, uid=uid if isinstance(uid, str) else ""
     )
 
 
@@ -99,6 +111,9 @@ def patch(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer
     kind, document = patch_of(request)
     if kind in APPLY:
         return _apply(request, cluster, target, document)
+    if kind == STRATEGIC and target.kind.custom is not None and target.subresource != "scale":
+        taken = ", ".join(each for each in PATCH_TYPES if each != STRATEGIC)
+        raise Refusal("UnsupportedMediaType", UNKNOWN_FORMAT + taken)
     change = _change(kind, document)
     if target.subresource == "scale":
         return _scaled(request, cluster, target, change)
@@ -180,6 +195,7 @@ def _replaced(
     live: dict[str, Any],
     manifest: dict[str, Any],
     managers: list[dict[str, Any]] | None,
+    uid: str = "",
 ) -> WriteAnswer:
     fields = field_validation_of(request)
     with _dry_run(request) as dry:
@@ -190,6 +206,7 @@ def _replaced(
             subresource=target.subresource,
             managed_fields=managers,
             fields=fields,
+            uid=uid,
         )
         stored = counted(cluster, target.kind, stored)
     body = _of_version(stored, live["metadata"].get("resourceVersion")) if dry else stored
@@ -256,9 +273,7 @@ def bind(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """POST of a Binding: put a pod on a node, whatever the scheduler thinks of it."""
     document = document_of(request)
     _expect(document, "Binding", ("v1",))
-    meta, aim = document.get("metadata") or {}, document.get("target") or {}
-    if not isinstance(meta, Mapping) or not isinstance(aim, Mapping):
-        raise Refusal("BadRequest", "a Binding has metadata and a target")
+    meta, aim = _map(document, "metadata"), _map(document, "target")
     name = target.name or meta.get("name")
     if not isinstance(name, str) or not name or meta.get("name") not in (None, "", name):
         raise Refusal("BadRequest", "the name in the Binding is not that of the pod")
@@ -284,10 +299,17 @@ def evict(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer
     """POST of an Eviction: delete a pod unless a PodDisruptionBudget forbids it."""
     document = document_of(request)
     _expect(document, "Eviction", ("policy/v1", "policy/v1beta1"))
-    options = document.get("deleteOptions") or {}
-    grace = _grace(options.get("gracePeriodSeconds") if isinstance(options, Mapping) else None)
+    meta, options = _map(document, "metadata"), _map(document, "deleteOptions")
+    if meta.get("name") not in (None, "", target.name):
+        raise Refusal("BadRequest", "name in URL does not match name in Eviction object")
     with _dry_run(request, ({}, _wants_dry_run(options))):
-        evict_pod(cluster=cluster, namespace=target.namespace, name=target.name, grace_s=grace)
+        evict_pod(
+            cluster=cluster,
+            namespace=target.namespace,
+            name=target.name,
+            grace_s=_grace(options.get("gracePeriodSeconds")),
+            **_preconditions(options),
+        )
     return WriteAnswer(201, success({"name": target.name, "kind": "pods"}), is_object=False)
 
 
@@ -361,18 +383,23 @@ def _delete_options(request: HttpRequest) -> tuple[dict[str, Any], bool]:
     grace = document.get("gracePeriodSeconds", request.GET.get("gracePeriodSeconds") or None)
     if isinstance(grace, str):
         grace = int(grace) if grace.isascii() and grace.isdecimal() and len(grace) < 10 else -1
-    conditions = document.get("preconditions") or {}
-    if not isinstance(conditions, Mapping):
-        raise Refusal("BadRequest", "preconditions: must be an object")
     return (
-        {
-            "grace_s": _grace(grace),
-            "uid": conditions.get("uid"),
-            "resource_version": conditions.get("resourceVersion"),
-            **_propagation(request, document),
-        },
+        {"grace_s": _grace(grace), **_preconditions(document), **_propagation(request, document)},
         _wants_dry_run(document),
     )
+
+
+def _preconditions(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Which object is meant, as arguments of the service."""
+    conditions = _map(options, "preconditions")
+    return {"uid": conditions.get("uid"), "resource_version": conditions.get("resourceVersion")}
+
+
+def _map(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = document.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise Refusal("BadRequest", f"{key}: must be an object")
+    return value
 
 
 def _propagation(request: HttpRequest, document: Mapping[str, Any]) -> dict[str, bool]:
@@ -399,8 +426,8 @@ def _grace(value: Any) -> int | None:
     return value
 
 
-def _wants_dry_run(document: Any) -> bool:
-    return isinstance(document, Mapping) and document.get("dryRun") == ["All"]
+def _wants_dry_run(document: Mapping[str, Any]) -> bool:
+    return document.get("dryRun") == ["All"]
 
 
 def _expect(document: Mapping[str, Any], kind: str, api_versions: tuple[str, ...]) -> None:

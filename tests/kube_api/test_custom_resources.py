@@ -79,6 +79,24 @@ def test_a_rule_about_a_change_knows_what_was(kube: Kube, ranges: str, cluster: 
     assert "class stays gold" in told
 
 
+def test_a_status_changes_nothing_else(kube: Kube, ranges: str) -> None:
+    kube.post(ranges, {"metadata": {"name": "a", "finalizers": [f"{GROUP}/held"]}, "spec": {"min": 2}})
+    kube.patch(f"{ranges}/a", {"spec": {"min": 3}})
+    going = kube.delete(f"{ranges}/a").json()["metadata"]
+    said = kube.patch(f"{ranges}/a/status", {"status": {"now": 1, "x": 1}, "spec": {"min": 4}}).json()
+    assert (said["spec"]["min"], said["status"]) == (3, {"now": 1})
+    kept = ("generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+    assert [said["metadata"][key] for key in kept] == [going[key] for key in kept]
+    kube.patch(f"{ranges}/a", {"metadata": {"finalizers": None}})
+    assert kube.get(f"{ranges}/a").status_code == 404
+
+
+def test_no_strategic_merge_is_known_of_a_custom_resource(kube: Kube, ranges: str) -> None:
+    kube.post(ranges, made(min=2))
+    refused = kube.patch(f"{ranges}/a", {"spec": {"min": 3}}, "strategic-merge-patch+json")
+    assert refused.status_code == 415 and "strategic" not in refused.json()["message"]
+
+
 def test_a_scale_is_where_the_definition_says(kube: Kube, ranges: str) -> None:
     kube.post(ranges, made(min=2))
     kube.patch(f"{ranges}/a/status", {"status": {"now": 1}})

@@ -46,7 +46,11 @@ def test_two_managers_share_what_they_agree_on_and_conflict_where_they_do_not() 
     assert "f:spec/f:type" in owners(live)["one"] & owners(live)["two"]
     with pytest.raises(Refusal) as refused:
         apply(live, service(type="NodePort"), "two")
-    assert 'conflict with "one": .spec.type' in refused.value.message
+    assert refused.value.message == 'Apply failed with 1 conflict: conflict with "one": .spec.type'
+    with pytest.raises(Refusal) as refused:
+        apply(live, service(type="NodePort", selector={"a": "2"}), "two")
+    listed = '2 conflicts: conflicts with "one":\n- .spec.selector.a\n- .spec.type'
+    assert refused.value.message == f"Apply failed with {listed}"
     forced = apply(live, service(type="NodePort"), "two", force=True)
     assert forced["spec"]["type"] == "NodePort"
     assert owners(forced) == {"one": {"f:spec/f:selector/f:a"}, "two": {"f:spec/f:type"}}

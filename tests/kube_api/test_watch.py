@@ -82,6 +82,9 @@ def test_an_object_that_comes_to_match_is_added_and_one_that_ceases_deleted(
     delete_object(cluster=cluster, kind=POD, namespace="default", name="p1")
     events = kube.watch(f"{PODS}?watch=true&resourceVersion={version}&labelSelector=app%3Dweb")
     assert seen(events) == [("ADDED", "p1"), ("MODIFIED", "p1"), ("DELETED", "p1")]
+    # As it was while it matched, in the version of its leaving.
+    meta = events[-1][1]["metadata"]
+    assert (meta["labels"], meta["resourceVersion"]) == ({"app": "web", "more": "1"}, str(version + 3))
 
 
 def test_a_pod_that_terminates_is_modified_before_it_is_deleted(kube: Kube, cluster: Cluster) -> None:

@@ -253,6 +253,28 @@ def test_a_binding_of_another_pod_of_that_name_is_refused(kube: Kube, key: str) 
     assert kube.post(f"{PODS}/p1/binding", binding).status_code == 201
 
 
+def test_another_object_of_that_name_is_neither_replaced_nor_evicted(kube: Kube) -> None:
+    pod = kube.get(f"{PODS}/p1").json()
+    other = {key: value for key, value in pod["metadata"].items() if key != "resourceVersion"} | {"uid": "x"}
+    refused = kube.put(f"{PODS}/p1", pod | {"metadata": other}).json()
+    assert refused["reason"] == "Conflict" and "UID in precondition: x, UID in" in refused["message"]
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p1"}}
+    meant = {"deleteOptions": {"preconditions": {"uid": "x"}}}
+    refused = kube.post(f"{PODS}/p1/eviction", eviction | meant).json()
+    assert refused["reason"] == "Conflict" and "UID in the precondition (x)" in refused["message"]
+    assert kube.post(f"{PODS}/p1/eviction", eviction | {"metadata": {"name": "q"}}).status_code == 400
+    assert kube.get(f"{PODS}/p1").json() == pod
+
+
+def test_what_all_namespaces_have_is_only_read(kube: Kube) -> None:
+    assert (
+        kube.post("/api/v1/pods", make_pod("p2")).status_code
+        == kube.delete("/api/v1/pods").status_code
+        == 405
+    )
+    assert [pod["metadata"]["name"] for pod in kube.get("/api/v1/pods").json()["items"]] == ["p1"]
+
+
 def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, visit: Work) -> None:
     pods = []
     for name in ("a", "b"):

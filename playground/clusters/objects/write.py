@@ -124,6 +124,7 @@ def replace_object(
     subresource: str = "",
     managed_fields: list[dict[str, Any]] | None = None,
     fields: FieldValidation | None = None,
+    uid: str = "",
 ) -> dict[str, Any]:
     """Replace one object and return it as stored (unchanged if nothing differs).
 
@@ -141,12 +142,14 @@ def replace_object(
         Who applied which field; None = as before.
     fields
         What to do about unknown fields; None = drop them.
+    uid
+        Of the object that is meant; empty = whichever has the name.
 
     Raises
     ------
     InvalidManifest, NotFound, Unsupported
     Conflict
-        It was changed since the given resourceVersion.
+        It was changed since the given resourceVersion, or is another object.
     """
     kind = known_kind(cluster, manifest)
     posted = _in_namespace(kind, Posted(dict(manifest)), namespace)
@@ -158,6 +161,7 @@ def replace_object(
         among, new, ready = _prepared(cluster, kind, posted, before.manifest, subresource, fields)
         with writing(cluster) as writer:
             row = existing(writer.cluster, kind, in_namespace, name)
+            _check_updated(kind, row, uid=uid)
             if seen and str(seen) != str(row.resource_version):
                 raise Conflict(
                     f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been modified; '
@@ -199,7 +203,8 @@ def _prepared(
         wanted = as_stored(kind, dict(posted.manifest))
         new = dict(old) | {"status": wanted.get("status") or {}}
         among, ready = _admit(cluster, kind, Posted(new), old, fields=fields)  # for what it refuses
-        return among, new if kind.custom is None else ready, ready
+        # A custom resource's status is pruned and has its defaults; its metadata stay as stored.
+        return among, new if kind.custom is None else ready | {"metadata": old["metadata"]}, ready
     if subresource == "resize":
         new = resized(posted, old, posted.manifest)
         among, ready = _admit(cluster, kind, Posted(new), None, fields=fields)  # for what it refuses
@@ -298,16 +303,7 @@ def delete_object(
     """
     with writing(cluster) as writer:
         row = existing(writer.cluster, kind, namespace, name)
-        for given, has, word, likely in (
-            (uid, uid_of(row), "UID", "deleted and then recreated"),
-            (resource_version, row.resource_version, "ResourceVersion", "modified"),
-        ):
-            if given and str(given) != str(has):
-                raise Conflict(
-                    f'Operation cannot be fulfilled on {kind.resource} "{name}": the {word} in the precondition'
-                    f" ({given}) does not match the {word} in record ({has}). The object might have been {likely}",
-                    **kind.named(namespace, name),
-                )
+        _check_deleted(kind, row, uid, resource_version)
         return _delete(writer, kind, row, grace_s, orphans=orphans, foreground=foreground)
 
 
@@ -396,18 +392,7 @@ def bind_pod(
     kind = kinds.named("Pod")
     with writing(cluster) as writer:
         row = existing(writer.cluster, kind, namespace, name)
-        meta = row.manifest["metadata"]
-        for word, key, given in (
-            ("UID", "uid", uid),
-            ("ResourceVersion", "resourceVersion", resource_version),
-        ):
-            if given and given != meta.get(key):
-                raise Conflict(
-                    f'Operation cannot be fulfilled on pods "{name}": StorageError: invalid object, Code: 4,'
-                    f" Key: /registry/pods/{namespace}/{name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition"
-                    f" failed: {word} in precondition: {given}, {word} in object meta: {meta.get(key, '')}",
-                    **kind.named(namespace, name),
-                )
+        _check_updated(kind, row, uid=uid, resourceVersion=resource_version)
         if row.node_name or row.terminating:
             words = (
                 "is being deleted" if row.terminating else f"is already assigned to node {row.node_name!r}"
@@ -438,18 +423,27 @@ def bind_pod(
     return stored
 
 
-def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | None = None) -> dict[str, Any]:
-    """The eviction subresource: delete a pod unless a PodDisruptionBudget forbids it.
+def evict_pod(
+    *,
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    grace_s: int | None = None,
+    uid: str | None = None,
+    resource_version: str | None = None,
+) -> dict[str, Any]:
+    """The eviction subresource: delete a pod unless a PodDisruptionBudget forbids it; arguments as in `delete_object`.
 
     Raises
     ------
-    NotFound
+    NotFound, Conflict
     TooManyRequests
         A budget has no disruption left, or more than one budget covers the pod.
     """
     kind = kinds.named("Pod")
     with writing(cluster) as writer:
         row = existing(writer.cluster, kind, namespace, name)
+        _check_deleted(kind, row, uid, resource_version)
         writer.words = f"evict Pod {namespace}/{name}"
         budgets = [
             budget
@@ -488,6 +482,46 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
         last = deletion.delete_in(writer, kind, row.manifest, grace_s, by)
         wake.cluster_on_commit(writer.cluster)
     return last
+
+
+def _check_updated(kind: Kind, row: Any, **given: str) -> None:
+    """Refuse to change another object than is meant, or another version of it.
+
+    Raises
+    ------
+    Conflict
+    """
+    meta = row.manifest["metadata"]
+    namespace, name = meta.get("namespace", ""), meta["name"]
+    for key, value in given.items():
+        word = {"uid": "UID", "resourceVersion": "ResourceVersion"}[key]
+        if value and value != meta.get(key):
+            raise Conflict(
+                f'Operation cannot be fulfilled on {kind.resource} "{name}": StorageError: invalid object, Code: 4,'
+                f" Key: /registry/{kind.plural}/{namespace}/{name}, ResourceVersion: 0, AdditionalErrorMsg:"
+                f" Precondition failed: {word} in precondition: {value}, {word} in object meta: {meta.get(key, '')}",
+                **kind.named(namespace, name),
+            )
+
+
+def _check_deleted(kind: Kind, row: Any, uid: str | None, resource_version: str | None) -> None:
+    """Refuse to delete another object than is meant, or another version of it.
+
+    Raises
+    ------
+    Conflict
+    """
+    name = row.manifest["metadata"]["name"]
+    for given, has, word, likely in (
+        (uid, uid_of(row), "UID", "deleted and then recreated"),
+        (resource_version, row.resource_version, "ResourceVersion", "modified"),
+    ):
+        if given and str(given) != str(has):
+            raise Conflict(
+                f'Operation cannot be fulfilled on {kind.resource} "{name}": the {word} in the precondition'
+                f" ({given}) does not match the {word} in record ({has}). The object might have been {likely}",
+                **kind.named(row.manifest["metadata"].get("namespace", ""), name),
+            )
 
 
 def set_cordon(*, cluster: Cluster, node: str, unschedulable: bool) -> dict[str, Any]:
