@@ -137,7 +137,7 @@ def test_new_decisions_wait_where_many_came_and_judging_pauses(client: Client, l
     assert "9 more: show" in part and part.count("<time") == 1 and f'id="d-{top}-bind"' in part
     whole = client.get(path, {"top": top}).content.decode()
     assert "more: show" not in whole and whole.count("<time") == 8
-    client.post(f"{path}pause/", {"paused": "1"})
-    assert "Judging is paused" in client.get(path).content.decode()
-    client.post(f"{path}pause/", {"paused": ""})
-    assert "Judging is paused" not in client.get(path).content.decode()
+    page = client.post(f"{path}pause/", {"paused": "1"}, follow=True).content.decode()
+    assert "Judging is paused" in page and "Decisions are not judged from now on." in page
+    page = client.post(f"{path}pause/", {"paused": ""}, follow=True).content.decode()
+    assert "Judging is paused" not in page and "Decisions are judged again." in page
