@@ -26,6 +26,7 @@ from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import Reads
 from scheduler_core.framework.runtime import Framework
+from scheduler_core.objects.meta import PlainObject, object_of, plain_object_from
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from, says_nothing_of_requests, with_node
 from scheduler_core.objects.resources import CPU
@@ -345,12 +346,37 @@ class Fork:
         cache, known_pods = self.cache, self.scheduler.pods
         known = {pod.uid: known_pods.pop(pod.uid) for pod in pods if pod.uid in known_pods}
         away = cache.take_away(node_name, pods)
+        for pod in pods:
+            if pod.resource_claims:
+                self._give_back(pod)
 
         def put_back() -> None:
             cache.bring_back(away)
             known_pods.update(known)
 
         self._undo.append(put_back)
+
+    def _give_back(self, pod: Pod) -> None:
+        """The devices of a pod that left are free, as far as no other pod has its claims."""
+        statuses = (pod.manifest.get("status") or {}).get("resourceClaimStatuses") or ()
+        for item in (*pod.resource_claims, *statuses):
+            name = item.get("resourceClaimName") or ""
+            claim = self.cache.listers.get("ResourceClaim", pod.namespace, name)
+            status = {} if claim is None else claim.manifest.get("status") or {}
+            users = status.get("reservedFor") or ()
+            left = [user for user in users if user.get("uid") != pod.uid]
+            if claim is not None and len(left) < len(users):
+                status = {**status, "reservedFor": left} if left else {}
+                self.create([plain_object_from({**claim.manifest, "status": status})])
+
+    def anew(self, pod: Pod) -> Pod:
+        """The pod as its owner makes it anew, and its claims for devices as they are made of their templates."""
+        made = homeless(pod)
+        if pod.resource_claims:
+            templates = partial(self.cache.listers.get, "ResourceClaimTemplate", pod.namespace)
+            made, claims = with_claims(made, lambda name: getattr(templates(name), "manifest", None))
+            self.create(claims)
+        return made
 
     def put_pod(self, pod: Pod, node_name: str) -> None:
         """Count a pod as running on a node; a nomination of it is no longer needed."""
@@ -507,6 +533,26 @@ def homeless(pod: Pod) -> Pod:
     manifest = {**pod.manifest, "spec": spec, "status": {}}
     as_written = says_nothing_of_requests(pod.manifest.get("status") or {})
     return with_node(pod, "", manifest) if as_written else pod_from(manifest)
+
+
+def with_claims(
+    pod: Pod, template: Callable[[str], Mapping[str, Any] | None]
+) -> tuple[Pod, list[PlainObject]]:
+    """The pod with a claim of each ResourceClaimTemplate that it names and that is there; and these claims."""
+    claims: list[PlainObject] = []
+    statuses = []
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
+    for item in pod.resource_claims:
+        found = template(item.get("resourceClaimTemplateName") or "")
+        if found is not None:
+            name = f"{pod.name}-{item['name']}"
+            uid = f"claim-{item['name']}-of-{pod.uid}"
+            meta = {"name": name, "namespace": pod.namespace, "uid": uid, "ownerReferences": [owner]}
+            made = object_of("resource.k8s.io/v1", "ResourceClaim", meta, spec=found["spec"]["spec"])
+            claims.append(plain_object_from(made))
+            statuses.append({"name": item["name"], "resourceClaimName": name})
+    status = {**(pod.manifest.get("status") or {}), "resourceClaimStatuses": statuses}
+    return pod_from({**pod.manifest, "status": status}) if claims else pod, claims
 
 
 # ---- nodes that are alike to people

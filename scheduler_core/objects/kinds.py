@@ -55,7 +55,15 @@ class ParsedObject(NamedTuple):
 
 _PARSED: Final[Mapping[str, Callable[[Document], Any]]] = {
     **dict.fromkeys(
-        ("Namespace", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "ResourceClaim"), plain_object_from
+        (
+            "Namespace",
+            "DeviceClass",
+            "ResourceSlice",
+            "DeviceTaintRule",
+            "ResourceClaim",
+            "ResourceClaimTemplate",
+        ),
+        plain_object_from,
     ),
     "Node": node_from,
     "StorageClass": storage.storage_class_from,

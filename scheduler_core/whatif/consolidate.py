@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.fork import Fork, Report, homeless, is_control_plane, silent
+from scheduler_core.fork import Fork, Report, is_control_plane, silent
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.prices import PriceList
@@ -176,8 +176,8 @@ def _most_saved(fork: Fork, nodes: Sequence[Node], cost_of: Mapping[str, float],
         or any(not owner_kind(pod) or never.covering(pod) > 1 for pod in movable[node.name])
         for node in nodes
     }
-    classes = classes_of([homeless(pod) for name, pods in movable.items() for pod in pods])
     with fork.changes():
+        classes = classes_of([fork.anew(pod) for pods in movable.values() for pod in pods])
         for done, pods in enumerate(movable.values()):
             if done % REPORT_EVERY == 0:
                 report(0, 0, "bounding what can be saved: emptying nodes")

@@ -5,14 +5,14 @@ One search (`fix_search`) for pods that ask for the same serves all three, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 from scheduler_core.errors import CannotAnswer, InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
-from scheduler_core.fork import Fork, Report, homeless, silent
+from scheduler_core.fork import Fork, Report, silent
 from scheduler_core.objects.defaults import PriorityClass, priority_class_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.prices import PriceList, price_list_from, shipped_prices
@@ -303,7 +303,7 @@ class _Counsel:
     ) -> tuple[Fix | None, tuple[Stage, ...], float | None]:
         """The best fixes of all workloads at once, and what is to be bought then; proved by one run."""
         fork = self.fork
-        free = [part for part in parts if part.best is not None and _is_free(part.best.fix)]
+        free = _apart(part for part in parts if part.best is not None and _is_free(part.best.fix))
         edit_of = {pod.uid: part.best for part in free if part.best is not None for pod in part.pods}
         changes = [part.best for part in free if part.best is not None]
         stages = [Stage("Now", len(pods), "no cost", "nothing moves")]
@@ -397,7 +397,19 @@ class _Counsel:
 
     def _place_moved(self, changes: Sequence[Trial]) -> None:
         moves = (change for change in changes if change.fix.what == "move-pods")
-        self._n_placed([homeless(pod) for change in moves for pod in change.gone])
+        self._n_placed([self.fork.anew(pod) for change in moves for pod in change.gone])
+
+
+def _apart(parts: Iterable[_Found]) -> list[_Found]:
+    """Those whose fixes can be made together: a pod moves once."""
+    gone: set[str] = set()
+    found = []
+    for part in parts:
+        going = {pod.uid for pod in part.best.gone} if part.best is not None else set()
+        if gone.isdisjoint(going):
+            gone |= going
+            found.append(part)
+    return found
 
 
 def _is_free(fix: Fix) -> bool:

@@ -17,13 +17,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler_core.fork import ZONE, Fork, Report, homeless, silent
+from scheduler_core.fork import ZONE, Fork, Report, homeless, silent, with_claims
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES, PriorityClass
 from scheduler_core.objects.kinds import KINDS as KNOWN_KINDS
 from scheduler_core.objects.meta import plain_object_from
 from scheduler_core.objects.node import Node, Taint
-from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.prices import PriceList, shipped_prices
 from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler
@@ -308,7 +308,7 @@ class Search:
         if place is None:
             return
         change = self.found[place]
-        if change.fix.what not in _OF_ONE:
+        if change.fix.what not in _OF_ONE and not change.preempt:
             lands = self._run(change)
             change = replace(change, fix=replace(change.fix, placed=len(lands), lands=lands))
         self.best = self.found[place] = replace(change, fix=self._with_luck(change, MOST_LUCK)[0])
@@ -372,25 +372,47 @@ class Search:
             node = _node_of(decision)
             if node is None:
                 return False
-            lands = {self.pod.key: node}
-            if len(pods) > 1 and not change.gone and not change.preempt:
-                if fork.n_decisions >= self._until:
-                    self.untried += 1
-                elif _has_device_claims(pod):  # copies would share the first one's claim
-                    lands = self._run(change)
-                else:
-                    lands = self._lands(pod)
-            victims = () if decision.post_filter is None else tuple(decision.post_filter.victims)
-        fix = replace(change.fix, placed=len(lands), of=len(pods), lands=lands)
-        if not fix.who:
-            fix = replace(fix, who=self._who(fix))
-        going = (*change.gone, *victims)
-        if going and fix.what not in _NOT_DISPLACED:
-            fix = harmed(fix, landings(fork, pod, node, going))
+            lands, victims = {self.pod.key: node}, list[Pod]()
+            if change.preempt:
+                fork.rewind()
+                lands.clear()
+                victims = self._make_way(change, lands)
+                if not lands:
+                    return False
+            elif change.gone:
+                fork.put_pod(pod, node)
+            elif len(pods) > 1 and fork.n_decisions >= self._until:
+                self.untried += 1
+            elif len(pods) > 1 and _has_device_claims(pod):  # each has claims of its own
+                lands = self._run(change)
+            elif len(pods) > 1:
+                lands = self._lands(pod)
+                victims = self._make_way(change, lands)
+            fix = replace(change.fix, placed=len(lands), of=len(pods), lands=lands)
+            if not fix.who:
+                fix = replace(fix, who=self._who(fix))
+            going = (*change.gone, *victims)
+            if going and fix.what not in _NOT_DISPLACED:
+                fix = harmed(fix, landings(fork, going))
+            change = replace(change, preempt=change.preempt or bool(victims))
         if not fix.change:
             fix = replace(fix, change=self._changed(change))
         self.found.append(replace(change, fix=self._written(fix)))
         return True
+
+    def _make_way(self, change: Trial, lands: dict[str, str]) -> list[Pod]:
+        """Decide the pods that have no node yet by whole cycles, add where they land; who is evicted for them."""
+        victims: list[Pod] = []
+        for pod in self.pods[len(lands) :]:
+            if lands and self.fork.n_decisions >= self._until:
+                self.untried += 1
+                break
+            placed = self.fork.place(change.of(pod))
+            victims += [victim for victim, _ in placed.victims]
+            if placed.node is None:
+                break
+            lands[pod.key] = placed.node
+        return victims
 
     def _written(self, fix: Fix, *, emptied: str = "") -> Fix:
         """The fix with its change as lines of manifests, and as commands."""
@@ -734,22 +756,13 @@ class Search:
         """A corrected name of a claim, or of a template: then each pod has the claim that is made of it."""
         if key == "resourceClaimName":
             return Trial(variant.fix, variant)
-        spec = (self._before("ResourceClaimTemplate", self.pod.namespace, name) or {})["spec"]["spec"]
         edited, objects = dict[str, Pod](), list[Any]()
         for pod in self.pods[:MOST_WRITTEN]:
-            made = pod_edits.edited(pod, variant.edit)
-            statuses = []
-            for item in made.manifest["spec"]["resourceClaims"]:
-                if item.get(key) == name:
-                    claim = {"name": f"{pod.name}-{item['name']}", "namespace": pod.namespace}
-                    claim["uid"] = f"uid-of-{claim['name']}"
-                    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
-                    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
-                    meta = {**claim, "ownerReferences": [{**owner, "controller": True}]}
-                    objects.append(plain_object_from({**kind, "metadata": meta, "spec": spec}))
-                    statuses.append({"name": item["name"], "resourceClaimName": claim["name"]})
-            status = {**(pod.manifest.get("status") or {}), "resourceClaimStatuses": statuses}
-            edited[pod.uid] = pod_from({**made.manifest, "status": status})
+            changed = pod_edits.edited(pod, variant.edit)
+            edited[pod.uid], claims = with_claims(
+                changed, lambda name: self._before("ResourceClaimTemplate", self.pod.namespace, name)
+            )
+            objects += claims
         return Trial(
             variant.fix, replace(variant, pod=edited[self.pod.uid]), objects=tuple(objects), edited=edited
         )
@@ -1101,8 +1114,12 @@ class Search:
             if not self._try(Trial(found, gone=tuple(pods))):
                 continue
             change = self.found[-1]
-            if found.what in ("delete-pod", "free-room") and self._may_move(pods, change.fix.displaced):
+            if found.what not in ("delete-pod", "free-room"):
+                continue
+            if self._may_move(pods, change.fix.displaced):
                 self.found[-1] = replace(change, fix=self._moved(change.fix, pods, name))
+            elif any(pod.priority > self.pod.priority and self._is_recreated(pod) for pod in pods):
+                self.found.pop()  # It comes back before the pod has its turn.
 
     def _loss(self, group: tuple[str, list[Pod]]) -> tuple[int, float, str]:
         name, pods = group
@@ -1110,6 +1127,9 @@ class Search:
         staying = [pod for pod in pods if not pod.is_terminating and waiting.get(pod.uid) is None]
         is_lost = any(pod.meta.controller is None for pod in staying)
         return 2 if is_lost else 1 if staying else 0, cluster_edits.size_of_losing(pods), name
+
+    def _is_recreated(self, pod: Pod) -> bool:
+        return bool(owner_words(pod)) and _owner_is_there(self.fork, pod) is not False
 
     def _may_move(self, pods: Sequence[Pod], displaced: Sequence[Displaced]) -> bool:
         """Whether pods may move: each is recreated and lands elsewhere, and its budget allows it."""
@@ -1193,7 +1213,8 @@ class Search:
             if all(one.meta.controller is not None and one.uid not in moved for one in pods)
         ]
         for name, pods in nsmallest(self.limits.per_kind or MAX_MOVED, able, key=self._loss):
-            ends = landings(fork, pod, name, pods)
+            with fork.changes(gone=pods, placed=[(pod, name)]):
+                ends = landings(fork, pods)
             if self._may_move(pods, ends):
                 return name, pods, ends
         return None
@@ -1210,7 +1231,7 @@ def _size_words(choice: backlog.NodeChoice) -> str:
     return f"{', '.join(words)} each" if words else ""
 
 
-_OF_ONE: Final = ("move-pods", "wait", "rollout", "raise-priority")
+_OF_ONE: Final = ("move-pods", "wait", "rollout")
 """Fixes whose landings are known: a run of all pods would not show them."""
 _NOT_DISPLACED: Final = ("wait", "rollout", "reject", "take-back-resize", "correct-node-name")
 """Fixes after which the pods that go are not followed: they end anyway, or are the same pods again."""
@@ -1248,20 +1269,20 @@ def _is_harmless(fix: Fix) -> bool:
     return fix.headline or fix.what == "lower-request" or (fix.what == "tolerate" and fix.size < 0.95)
 
 
-def landings(fork: Fork, pending: Pod, node_name: str, going: Sequence[Pod]) -> tuple[Displaced, ...]:
-    """What becomes of pods that make room for `pending` on a node: the most important is tried first.
+def landings(fork: Fork, going: Sequence[Pod]) -> tuple[Displaced, ...]:
+    """What becomes of pods that made room, now that others have it: the most important is tried first.
 
     Pods that are ending anyway are left out.
     """
     found: list[Displaced] = []
     leaving = [pod for pod in going if not pod.is_terminating]
-    with fork.changes(gone=leaving, placed=[(pending, node_name)]):
+    with fork.changes():
         for pod in sorted(leaving, key=lambda pod: (-pod.priority, pod.key)):
             node, message = None, f"its scheduler {pod.scheduler_name} is not here"
             if pod.meta.controller is None and fork.scheduler.waiting_pods.get(pod.uid) is None:
                 message = "it has no owner that recreates it"
             elif pod.scheduler_name in fork.scheduler.profiles:
-                placed = fork.place(homeless(pod), preempt=False)
+                placed = fork.place(fork.anew(pod), preempt=False)
                 node, message = placed.node, placed.message
             found.append(Displaced(pod.key, owner_words(pod), _owner_is_there(fork, pod), node, message))
     return tuple(found)

@@ -98,7 +98,8 @@ def place_copies(
     while (done := counts.total()) < max_copies and fork.n_decisions < most:
         if done % 100 == 0:
             report(done, 0, f"{done} copies placed")
-        placed = fork.place(copy_of(pod, done), preempt=False)
+        made = copy_of(pod, done)
+        placed = fork.place(fork.anew(made) if made.resource_claims else made, preempt=False)
         if placed.node is None:
             return counts, placed
         counts[placed.node] += 1

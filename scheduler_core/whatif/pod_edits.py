@@ -14,6 +14,7 @@ from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Tai
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, named, quantity_nano
 from scheduler_core.schema.tables import table_beside
+from scheduler_core.validation.pods import may_overcommit
 from scheduler_core.whatif.fixes import HARMS, KEEPS, OWNER, Fix, apart, draft, written
 from scheduler_core.whatif.patches import inline
 
@@ -772,6 +773,8 @@ def _write(container: Spec, resource: str, nano: int, unit: int) -> int:
     """Set a container's request as `round_amount` writes it; returns by how much it went down."""
     before, amount = _requested(container, resource), round_amount(resource, nano // unit)
     container["resources"]["requests"][resource] = written(resource, amount)
+    if not may_overcommit(resource):
+        container["resources"].setdefault("limits", {})[resource] = written(resource, amount)
     return before - amount * unit
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.errors import InvalidObject
 from scheduler_core.extender.transport import Transport, no_transport
-from scheduler_core.fork import Fork, PlacedPod, Report, homeless, silent
+from scheduler_core.fork import Fork, PlacedPod, Report, silent
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import PodDisruptionBudget
@@ -312,7 +312,7 @@ class _Following:
         for pod, name in waiting:
             if fork.cache.pod(pod.uid) is not None:
                 if budgets.allowed_first(pod):
-                    self._pending[len(self.result.pods)] = homeless(pod)
+                    self._pending[len(self.result.pods)] = self.fork.anew(pod)
                 self._tell(pod, name, BLOCKED, reason=budgets.refusal(pod))
         self._delete(nodes)
 
@@ -377,7 +377,8 @@ class _Following:
             self._tell(pod, origin, LOST, because=because)
         else:
             self._tell(pod, origin, PENDING, because=because)
-            heapq.heappush(self._to_place, (-pod.priority, len(self.result.pods) - 1, homeless(pod)))
+            made = self.fork.anew(pod)
+            heapq.heappush(self._to_place, (-pod.priority, len(self.result.pods) - 1, made))
 
     def _tell(self, pod: Pod, origin: str, outcome: str, *, reason: str = "", because: str = "") -> None:
         self.result.pods.append(Followed(pod.key, owner_words(pod), origin, outcome, None, reason, because))

@@ -417,3 +417,37 @@ def test_a_lower_request_is_a_headline_while_at_most_a_fifth_of_it_goes(
     cluster = Cluster([node("n0", cpu="2")], [], pod("pending", requests={"cpu": asked}))
     [fix] = found(cluster, "lower-request")
     assert fix.headline is is_headline and done(cluster, fix.change).outcome() == "bound"
+
+
+def test_all_who_are_evicted_for_pods_alike_are_told() -> None:
+    low = [pod(f"low-{at}", on=at, requests={"cpu": "1"}, priority=10) for at in ("n0", "n1")]
+    pending = pod("pending", requests={"cpu": "1500m"}, priority=0)
+    cluster = Cluster([node("n0"), node("n1")], low, pending)
+    others = (
+        cluster.pending_pod(),
+        Cluster(
+            [], [], {**pending, "metadata": {**pending["metadata"], "name": "other", "uid": "o"}}
+        ).pending_pod(),
+    )
+    fixes = Search(Fork(cluster.simulation().scheduler), others, priority_classes=CLASSES, limits=ALL).run()
+    raised = next(fix for fix in fixes if fix.title == "Raise to the priority class high")
+    assert (raised.placed, {one.pod for one in raised.displaced}) == (2, {"default/low-n0", "default/low-n1"})
+
+
+def test_a_lower_request_that_leaves_room_for_one_says_whom_the_others_evict() -> None:
+    low = [pod("low", on="n1", requests={"cpu": "1"}, priority=10)]
+    pending = pod("pending", requests={"cpu": "3"}, priority=100)
+    cluster = Cluster([node("n0"), node("n1")], low, pending)
+    other = {**pending, "metadata": {**pending["metadata"], "name": "other", "uid": "o"}}
+    pods = (cluster.pending_pod(), Cluster([], [], other).pending_pod())
+    fixes = Search(Fork(cluster.simulation().scheduler), pods, limits=ALL).run()
+    lowered = [fix for fix in fixes if fix.what == "lower-request"]
+    assert [(fix.placed, [one.pod for one in fix.displaced]) for fix in lowered] == [(2, ["default/low"])]
+
+
+def test_fewer_devices_are_requested_and_limited() -> None:
+    spec = pod("pending", requests={GPU: "3"}, priority=0)
+    spec["spec"]["containers"][0]["resources"]["limits"] = {GPU: "3"}
+    fixes = Cluster([node("n0", extended={GPU: "1"})], [], spec).fixes()
+    [written] = [fix.change["write"][0] for fix in fixes if fix.what == "lower-request"]
+    assert written["spec"]["containers"][0]["resources"] == {"requests": {GPU: "1"}, "limits": {GPU: "1"}}

@@ -19,7 +19,9 @@ from scheduler_core.whatif.answers import answer_question
 from scheduler_core.whatif.fix import fix
 from scheduler_core.whatif.fixes import FixAnswer
 from scheduler_core.whatif.workloads import alike_pending, classes_of, waiting_pods
+from tests.manifests import priority_class
 from tests.real_dump import real_dump, with_few_waiting
+from tests.scheduler_core.whatif.clusters import node, pod
 from tests.tables import table
 
 IDLE = Path(__file__).parents[2] / "cases" / "fixes" / "moves" / "cordoned-and-idle.yaml"
@@ -130,3 +132,29 @@ def test_nothing_is_bought_for_a_gang_that_lacks_pods() -> None:
     whole = gang(needs=7)
     assert whole.best is None and "5 pods must wait for more of their group" in whole.headline
     assert "2 more of them must be there first" in whole.workloads[0].headline
+
+
+def test_a_pod_that_two_fixes_would_move_is_moved_once() -> None:
+    run = run_scenario(load_scenario(scenario_of_dump([
+        node("n0", cpu="2"), node("n1", cpu="1"), pod("m", on="n0", owner="Job/m"),
+        pod("a", cpu="1500m"), pod("b", cpu="1600m"),
+    ])), full_traces=False)  # fmt: skip
+    whole = fix(run.simulation, {})
+    assert [one.best.what for one in whole.workloads if one.best] == ["move-pods", "move-pods"]
+    assert whole.best is not None and whole.best.change["move"] == [["default/m", "n1"]]
+
+
+def test_a_pod_that_comes_back_first_makes_no_room() -> None:
+    owned = pod("m", cpu="1500m", on="n0", owner="Job/m", priority=100)
+    for priority, found in ((0, set()), (100, {"delete-pod"})):
+        objects = [
+            priority_class("high", 100),
+            node("n0", cpu="2"),
+            pod("a", cpu="1500m", priority=priority),
+            owned,
+        ]
+        for one in (one for one in objects if one["kind"] == "Pod" and one["spec"]["priority"]):
+            one["spec"]["priorityClassName"] = "high"
+        run = run_scenario(load_scenario(scenario_of_dump(objects)), full_traces=False)
+        said = {one.what for one in fix(run.simulation, {"pod": "default/a"}).fixes}
+        assert said & {"delete-pod", "move-pods"} == found

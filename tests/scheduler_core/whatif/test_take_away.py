@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.fork import Fork
 from scheduler_core.objects.defaults import prepare
+from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.whatif.answers import (
     answer_question,
@@ -27,6 +29,7 @@ from scheduler_core.whatif.take_away import (
     taken_away,
 )
 from scheduler_core.whatif.workloads import owner_kind
+from tests.manifests import make_object
 from tests.scheduler_core.whatif.clusters import Manifest, budget, cluster_of, node, pod, state_of
 
 WEB = "ReplicaSet/web"
@@ -343,3 +346,24 @@ def test_nodes_without_the_label_are_told_where_its_values_are_lost(question: di
     lines = answer_question(cluster_of([*racks, node("c")]), question)["lines"]
     assert [line["tone"] for line in lines if line["text"] == told] == ["warning"], lines
     assert "carries no" not in json.dumps(answer_question(cluster_of(racks), question))
+
+
+def test_a_pod_is_made_anew_with_claims_of_its_templates() -> None:
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.playground.dev"}}
+    template = make_object(
+        "resource.k8s.io/v1", "ResourceClaimTemplate", "gpu", namespace="default",
+        spec={"spec": {"devices": {"requests": [request]}}},
+    )  # fmt: skip
+    train = pod("train", owner="ReplicaSet/train")
+    train["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    nodes = [node("a"), node("b"), node("c")]
+    for one in nodes[:2]:
+        one["metadata"]["annotations"] = {"playground.dev/devices": "gpu=1"}
+    run = run_scenario(load_scenario(scenario_of_dump([*nodes, template, train])))
+    [on] = [stored.typed.node_name for stored in run.simulation.world.all("Pod")]
+    fork = Fork(run.simulation.scheduler)
+    for how in (DRAIN, LOSS):
+        assert _outcomes(taken_away(fork, how, [on])) == {"train": ("lands", {"a": "b", "b": "a"}[on])}
+    room = answer_question(run.simulation, {"ask": "headroom", "workload": "ReplicaSet default/train"})
+    assert room["figures"][0] == {"words": "more fit", "value": 1}
+    assert "Insufficient" not in room["verdict"] and "cannot allocate all claims" in room["lines"][0]["note"]
