@@ -18,6 +18,7 @@ from scheduler_core.cli.manifests import (
     named_by_file,
     read_configuration,
     read_manifests,
+    scenario_among,
     scenario_of_dump,
     with_manifests,
 )
@@ -26,7 +27,6 @@ from scheduler_core.objects.reading import Posted
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Problem, Scenario, ScenarioError, ScenarioRun, load_scenario, run_scenario
 from scheduler_core.scenario import difference as ends
-from scheduler_core.scenario.types import KIND
 from scheduler_core.version import ENGINE_VERSION
 
 SAME, DIFFERENT = 0, 1
@@ -125,28 +125,30 @@ def _scenario(options: argparse.Namespace, name: str, config: str | None, apply:
     for note in dict.fromkeys((*notes, *own_notes, *more_notes)):
         print(f"note: {note}", file=sys.stderr)
     came_from: dict[int, Posted] = {}
-    is_scenario = bool(own) and own[0].kind == KIND
+    whole = scenario_among(own)
     if config:
-        written = own[0].manifest.get("kubernetesRelease") if is_scenario else None
+        written = whole.manifest.get("kubernetesRelease") if whole else None
         release = release_options.named(options.release or written, options.feature_gates, DEFAULT)
         more["scheduler"] = read_configuration(config, release, convert=options.convert_config)
-    if is_scenario:
+    if whole is not None:
         if options.anew:
             raise ScenarioError(
                 [Problem("--anew", "is for dumps; a scenario says what is on its nodes", name)]
             )
-        if len(own) > 1:
-            raise ScenarioError([Problem(name, "a scenario is one document; --apply adds manifests to it")])
-        document: dict[str, Any] = {**own[0].manifest, **more}
+        document: dict[str, Any] = {**whole.manifest, **more}
         objects = document.get("objects") or []
         # One that is misshapen is left to the reader of scenarios, who says what is wrong with it.
         if isinstance(objects, list) and all(isinstance(item, Mapping) for item in objects):
-            kept = {**document, "objects": [item.manifest for item in shared]}
-            document, _ = with_manifests(kept, [Posted(dict(item)) for item in objects])
-            document, came_from = with_manifests(document, applied)
+            kept = [
+                dataclasses.replace(whole, manifest=dict(item), prefix=f"objects[{place}]")
+                for place, item in enumerate(objects)
+            ]
+            document, came_from = with_manifests({**document, "objects": []}, [*shared, *kept])
+            document, in_place = with_manifests(document, applied)
+            came_from |= in_place
     else:
-        whole, came_from = with_manifests({"objects": []}, [*shared, *own])
-        manifests = list(whole["objects"])
+        merged, came_from = with_manifests({"objects": []}, [*shared, *own])
+        manifests = list(merged["objects"])
         if options.anew:
             manifests = [_off_its_node(item) for item in manifests]
         document = scenario_of_dump(manifests, **{"kubernetesRelease": DEFAULT.name, "seed": 0} | more)
@@ -156,18 +158,18 @@ def _scenario(options: argparse.Namespace, name: str, config: str | None, apply:
     try:
         return release_options.with_release(load_scenario(document), options)
     except ScenarioError as error:
-        raise named_by_file(error, came_from, name) from None
+        raise named_by_file(error, came_from, whole) from None
 
 
 def _off_its_node(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """The pod before it was scheduled; static pods stay on their nodes."""
-    meta, spec = manifest.get("metadata"), manifest.get("spec")
-    if manifest.get("kind") != "Pod" or not isinstance(meta, Mapping) or not isinstance(spec, Mapping):
-        return manifest
-    if _MIRROR in (meta.get("annotations") or {}):
-        return manifest
-    phase = (manifest.get("status") or {}).get("phase")
-    if phase in ("Succeeded", "Failed"):
+    meta, spec, status = (manifest.get(key) or {} for key in ("metadata", "spec", "status"))
+    annotations: Any = (meta.get("annotations") or {}) if isinstance(meta, Mapping) else None
+    if manifest.get("kind") != "Pod" or not all(
+        isinstance(part, Mapping) for part in (annotations, spec, status)
+    ):
+        return manifest  # of a pod that is misshapen its reader says what is wrong with it
+    if _MIRROR in annotations or status.get("phase") in ("Succeeded", "Failed"):
         return manifest
     freed = {key: value for key, value in spec.items() if key != "nodeName"}
     return {key: value for key, value in manifest.items() if key != "status"} | {"spec": freed}

@@ -81,8 +81,19 @@ def _add_option(
         for key, value in (_TABLE["shared"][option] if isinstance(option, str) else option).items()
     }
     if "type" in written:
-        written["type"] = {"int": int, "float": float, "duration": _duration}[written["type"]]
+        written["type"] = {
+            "int": int,
+            "count": _count,
+            "float": float,
+            "duration": _duration,
+        }[written["type"]]
     command.add_argument(*written.pop("name").split(), **written)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number above 0')
+    return int(text)
 
 
 def _duration(text: str) -> int:

@@ -24,6 +24,7 @@ from scheduler_core.randomness import MAX_GENERATED_PREFIX, Randomness, name_suf
 from scheduler_core.releases import Release
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario
 from scheduler_core.scenario.errors import Problem
+from scheduler_core.scenario.load import ONE_DOCUMENT
 from scheduler_core.scenario.types import API_VERSION, KIND, object_key
 
 MAX_BYTES = 1_000_000_000
@@ -119,6 +120,21 @@ def read_manifests(
     return taken, reading.notes_of(noted)
 
 
+def scenario_among(posted: Sequence[reading.Posted]) -> reading.Posted | None:
+    """The scenario that a text is, None where it holds objects.
+
+    Raises
+    ------
+    ScenarioError
+        Something follows it.
+    """
+    if not posted or (posted[0].api_version, posted[0].kind) != (API_VERSION, KIND):
+        return None
+    if len(posted) > 1:
+        raise ScenarioError([_placed(posted[1], Problem("", ONE_DOCUMENT))])
+    return posted[0]
+
+
 def _named(posted: reading.Posted, names: Randomness) -> reading.Posted:
     """It with the name that its generateName makes, as an API server gives one to what is created."""
     meta = posted.manifest.get("metadata")
@@ -161,22 +177,24 @@ def with_manifests(
 
 
 def named_by_file(
-    error: ScenarioError, came_from: Mapping[int, reading.Posted], file: str = ""
+    error: ScenarioError, came_from: Mapping[int, reading.Posted], whole: reading.Posted | None = None
 ) -> ScenarioError:
     """The same problems, with file, line, kind and name in place of `objects[12]` for what came from a file.
 
     Parameters
     ----------
-    file
-        Where all else is from.
+    whole
+        The scenario all else is from.
     """
 
     def placed(problem: Problem) -> Problem:
         found = re.match(r"objects\[(\d+)\]\.?(.*)", problem.path)
         item = came_from.get(int(found[1])) if found else None
-        if found is None or item is None:
-            return problem if problem.file else dataclasses.replace(problem, file=file)
-        return _placed(item, dataclasses.replace(problem, path=found[2]))
+        if found is not None and item is not None:
+            return _placed(item, dataclasses.replace(problem, path=found[2]))
+        if whole is None or problem.file:
+            return problem
+        return dataclasses.replace(_placed(whole, problem), subject="")
 
     return ScenarioError([placed(problem) for problem in error.problems])
 

@@ -16,7 +16,13 @@ from typing import Any
 
 from scheduler_core.autoscaler.pasted import read_autoscaler
 from scheduler_core.cli import reports
-from scheduler_core.cli.manifests import named_by_file, notes_by_file, read_manifests, scenario_of_dump
+from scheduler_core.cli.manifests import (
+    named_by_file,
+    notes_by_file,
+    read_manifests,
+    scenario_among,
+    scenario_of_dump,
+)
 from scheduler_core.descheduler.policy import PolicyError, read_policy
 from scheduler_core.errors import InvalidManifest, InvalidObject
 from scheduler_core.objects.documents import load_documents
@@ -24,7 +30,6 @@ from scheduler_core.objects.prices import read_prices
 from scheduler_core.objects.reading import Posted
 from scheduler_core.releases import DEFAULT
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
-from scheduler_core.scenario.types import KIND
 from scheduler_core.sim.simulation import Simulation
 from scheduler_core.whatif.answers import answer_question, answer_text
 from scheduler_core.whatif.fix import NotPending, fix
@@ -82,10 +87,13 @@ def read_cluster(name: str, release: str | None) -> tuple[Scenario, Mapping[int,
         print(f"note: {note}", file=sys.stderr)
     if not posted:
         raise reports.Unusable(f"{name}: there is no object")
-    if posted[0].kind == KIND:
+    if (whole := scenario_among(posted)) is not None:
         if release is not None:
             raise reports.Unusable("--release: a scenario says its own (kubernetesRelease)")
-        return load_scenario(posted[0].manifest), {}
+        try:
+            return load_scenario(whole.manifest), {}
+        except ScenarioError as error:
+            raise named_by_file(error, {}, whole) from None
     manifests = [item.manifest for item in posted]
     body = scenario_of_dump(manifests, kubernetesRelease=release or DEFAULT.name)
     try:

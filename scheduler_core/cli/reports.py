@@ -148,7 +148,7 @@ def unusable(options: argparse.Namespace, error: Exception, name: str = "") -> i
     name : str
         The file, for errors that do not name one; by default the one that the options name.
     """
-    given = [getattr(options, key, "") for key in ("scenario", "file")]
+    given = [getattr(options, key, "") for key in ("scenario", "file")] + getattr(options, "scenarios", [])
     # What a dump or manifests are made of names its file itself.
     name = name or next(filter(None, given), "") or (options.files[-1] if "at_most" in options else "")
     match error:

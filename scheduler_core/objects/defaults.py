@@ -277,10 +277,10 @@ def pod_spec_with_defaults(
         result["securityContext"] = {}
     host_network = fields.boolean(spec, "hostNetwork", "spec")
     for key in ("initContainers", "containers"):
-        if spec.get(key):
+        if key in result:
             result[key] = [
                 _container_with_defaults(item, path, host_network)
-                for path, item in fields.mappings(spec, key, "spec")
+                for path, item in fields.mappings(result, key, "spec")
             ]
     # What the containers request together is summed up before each is rounded.
     pod_level = pod_level_resources(result)

@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -51,11 +51,18 @@ class LoadedDocument:
     value: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LineMap:
-    """Finds the line of a field path; the text is composed again only when a line is asked for."""
+    """Finds the line of a field path; the text is composed again only when a line is asked for.
+
+    The document that was asked for last is kept: asked in the order of the text, it is composed once.
+    """
 
     text: str
+    _composed: Iterator[Any] = field(default=iter(()), init=False, repr=False, compare=False)
+    _index: int | None = field(default=None, init=False, repr=False, compare=False)
+    """Of the document at hand; None before the first question."""
+    _root: Any = field(default=None, init=False, repr=False, compare=False)
 
     def place(self, document: int, path: str, entry: str = "") -> tuple[int, int] | None:
         """Line and column (from 1) of `path` in a document, or its nearest parent that exists; None in a long text.
@@ -67,18 +74,17 @@ class LineMap:
         """
         if len(self.text) > MAX_PLACED:
             return None
-        loader = _loader(self.text)
+        if self._index is None or document < self._index:
+            self._composed, self._index = _composed(self.text), -1
         try:
-            for index, root in _composed(loader):
-                if index != document or root is None:
-                    continue
-                mark = _descend(root, _parts(path), entry)
-                return mark.line + 1, mark.column + 1
+            while self._index < document:
+                self._root, self._index = next(self._composed, None), self._index + 1
         except yaml.YAMLError:  # JSON that is no YAML
+            self._root, self._index = None, document
+        if self._root is None:
             return None
-        finally:
-            loader.dispose()
-        return None
+        mark = _descend(self._root, _parts(path), entry)
+        return mark.line + 1, mark.column + 1
 
 
 def load_document(text: bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES) -> Any:
@@ -468,13 +474,16 @@ class _Reading:
         )
 
 
-def _composed(loader: Any) -> Iterator[tuple[int, Any]]:
-    index = 0
-    while loader.check_node():
-        node = loader.get_node()
-        empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.tag == TAG_PREFIX + "null"
-        yield index, None if empty else node
-        index += 1
+def _composed(text: str) -> Iterator[Any]:
+    """The root of each document, None of an empty one."""
+    loader = _loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.tag == TAG_PREFIX + "null"
+            yield None if empty else node
+    finally:
+        loader.dispose()
 
 
 def _yaml_error(error: yaml.YAMLError, text: str, document: int | None) -> InvalidManifest:

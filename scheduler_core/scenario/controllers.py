@@ -38,7 +38,7 @@ from scheduler_core.sim.controllers.programs import (
 _PREFIX = "playground.dev/"
 
 
-def with_controllers(given: Any, objects: Any) -> list[Any]:
+def with_controllers(given: Any, objects: Sequence[Any]) -> list[Any]:
     """The objects of a scenario, the namespace kube-system with the settings of its programs among them.
 
     Raises
@@ -58,23 +58,26 @@ def with_controllers(given: Any, objects: Any) -> list[Any]:
             path = f"controllers.{name}{error.path.lstrip(ascii_letters)}"
             raise ScenarioError([Problem(path, error.reason, error.value)]) from None
         annotations[_PREFIX + name] = text
-    own: Sequence[Any] = [objects] if isinstance(objects, Mapping) else objects
-    place = next((n for n, one in enumerate(own) if _is_namespace(one)), None)
+    place = next((n for n, one in enumerate(objects) if _is_namespace(one)), None)
     if place is None:
-        return [object_of("v1", "Namespace", {"name": NAMESPACE, "annotations": annotations}), *own]
-    meta = own[place]["metadata"]
+        return [object_of("v1", "Namespace", {"name": NAMESPACE, "annotations": annotations}), *objects]
+    meta = objects[place]["metadata"]
     changed = {
-        **own[place],
+        **objects[place],
         "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), **annotations}},
     }
-    return [*own[:place], changed, *own[place + 1 :]]
+    return [*objects[:place], changed, *objects[place + 1 :]]
 
 
 def _is_namespace(item: Any) -> bool:
     if not isinstance(item, Mapping) or item.get("kind") != "Namespace":
         return False
     meta = item.get("metadata")
-    return isinstance(meta, Mapping) and meta.get("name") == NAMESPACE
+    return (
+        isinstance(meta, Mapping)
+        and meta.get("name") == NAMESPACE
+        and isinstance(meta.get("annotations") or {}, Mapping)
+    )
 
 
 # ---- under other names

@@ -163,6 +163,10 @@ def _elapsed(value: Any) -> str:
     return text
 
 
+_LATEST_START_NS: Final = parse_time_ns("2200-01-01T00:00:00Z")
+"""What a run adds to it still fits 64 bits of nanoseconds, which end in 2262."""
+
+
 def _time(value: Any) -> str:
     try:
         at_ns = parse_time_ns(value)
@@ -170,6 +174,8 @@ def _time(value: Any) -> str:
         raise ValueError('must be an RFC 3339 time such as "2025-01-01T00:00:00Z"') from None
     if at_ns < 0:
         raise ValueError("must not be before 1970")
+    if at_ns >= _LATEST_START_NS:
+        raise ValueError("must be before the year 2200")
     return format_time_ns(at_ns)
 
 

@@ -30,6 +30,7 @@ from scheduler_core.validation.admission import check
 from scheduler_core.validation.kinds import validate_metadata
 
 MAX_BYTES = 64_000_000
+ONE_DOCUMENT = "a scenario is one document; put manifests under `objects`"
 TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))
 """Kinds that make pods, which are named after a hash of the template as it is spelled."""
 _GROUP, _, _VERSION = types.API_VERSION.partition("/")
@@ -74,8 +75,7 @@ def _document(text: str | bytes) -> Mapping[str, Any]:
     if not documents:
         raise ScenarioError([Problem("", "there is no document")])
     if len(documents) > 1:
-        reason = "a scenario is one document; put manifests under `objects`"
-        raise ScenarioError([Problem("", reason, line=documents[1].line)])
+        raise ScenarioError([Problem("", ONE_DOCUMENT, line=documents[1].line)])
     return documents[0].value
 
 
@@ -93,8 +93,6 @@ def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> types.Scen
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)
-    if "controllers" in body:
-        body["objects"] = with_controllers(body.pop("controllers"), body.get("objects") or [])
     came_from = _write_out(body)
     if not came_from:
         return _from_body(body, bounds)
@@ -108,22 +106,28 @@ def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> types.Scen
 
 
 def _write_out(body: dict[str, Any]) -> dict[str, str]:
-    """Put what `nodes` and `pods` stand for around the objects; where each of them is written, by its path."""
+    """Put what `controllers`, `nodes` and `pods` stand for around the objects; where each is written, by its path."""
     written = body.get("objects") or []
-    if not body.keys() & short.FIELDS.keys() or not isinstance(written, list | tuple | Mapping):
+    own: Any = [written] if isinstance(written, Mapping) else written
+    if not body.keys() & {"controllers", *short.FIELDS} or not isinstance(own, list | tuple):
         return {}
-    try:
-        nodes, pods = (reading.opened({key: body.pop(key, None) or []}) for key in short.FIELDS)
-    except InvalidManifest as error:
-        words = error.words.removeprefix(f"{error.path}: ")
-        raise ScenarioError([Problem(error.path, words)]) from None
-    if not body.keys() & {"kubernetesRelease", "emulates"}:
-        # Its digest is of the whole scenario, which says its release.
-        body["kubernetesRelease"] = DEFAULT.name
-    own = [written] if isinstance(written, Mapping) else written
-    body["objects"] = [*(one.manifest for one in nodes), *own, *(one.manifest for one in pods)]
-    places = [one.prefix for one in nodes] + [f"objects[{n}]" for n in range(len(own))]
-    return {f"objects[{n}]": place for n, place in enumerate([*places, *(one.prefix for one in pods)])}
+    places = [f"objects[{n}]" for n in range(len(own))]
+    if "controllers" in body:
+        with_settings = with_controllers(body.pop("controllers"), own)
+        places[:0] = ["controllers"] * (len(with_settings) - len(own))
+        body["objects"] = own = with_settings
+    if body.keys() & short.FIELDS.keys():
+        try:
+            nodes, pods = (reading.opened({key: body.pop(key, None) or []}) for key in short.FIELDS)
+        except InvalidManifest as error:
+            words = error.words.removeprefix(f"{error.path}: ")
+            raise ScenarioError([Problem(error.path, words)]) from None
+        if not body.keys() & {"kubernetesRelease", "emulates"}:
+            # Its digest is of the whole scenario, which says its release.
+            body["kubernetesRelease"] = DEFAULT.name
+        body["objects"] = [*(one.manifest for one in nodes), *own, *(one.manifest for one in pods)]
+        places = [*(one.prefix for one in nodes), *places, *(one.prefix for one in pods)]
+    return {f"objects[{n}]": place for n, place in enumerate(places)}
 
 
 def _as_written(path: str, came_from: Mapping[str, str]) -> str:

@@ -39,6 +39,8 @@ NEVER = "never"
 STARTS, FINISHES, TERMINATED = "pod-starts", "pod-finishes", "pod-terminated"
 TIMER_NAMES = (STARTS, FINISHES, TERMINATED)
 DEFAULT_GRACE_S = 30
+_MAX_GRACE_S = 1_000_000_000
+"""31 years: a pod may say more, and its end would be written in a year of five digits."""
 
 
 def ready_status(node: Node) -> str:
@@ -290,13 +292,15 @@ def waits_on_its_node(manifest: Mapping[str, Any]) -> str:
     return ""
 
 
+def grace_seconds(manifest: Mapping[str, Any], given: int | None) -> int:
+    """How long a pod may take to end: as its deletion says, or else itself."""
+    own = (manifest.get("spec") or {}).get("terminationGracePeriodSeconds") if given is None else given
+    return DEFAULT_GRACE_S if own is None else min(int(own), _MAX_GRACE_S)
+
+
 def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str | None) -> None:
     """Delete a pod as the API server does: at once where no kubelet is concerned, gracefully otherwise."""
-    spec = pod.manifest.get("spec") or {}
-    grace_s = grace_period_s
-    if grace_s is None:
-        written = spec.get("terminationGracePeriodSeconds")
-        grace_s = DEFAULT_GRACE_S if written is None else int(written)
+    grace_s = grace_seconds(pod.manifest, grace_period_s)
     if not pod.node_name or pod.is_terminal or grace_s <= 0:
         remove_pod(world, pod, reason)
         return

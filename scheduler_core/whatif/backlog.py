@@ -233,7 +233,8 @@ def _lasting_taints(node: Node) -> list[Mapping[str, str]]:
 
 
 def _allocatable(node: Node) -> dict[str, str]:
-    return {key: str(value) for key, value in node.manifest["status"]["allocatable"].items()}
+    amounts = (node.manifest.get("status") or {}).get("allocatable") or {}
+    return {key: str(value) for key, value in amounts.items()}
 
 
 def kinds_for(fork: Fork, pod: Pod, prices: PriceList, most: int) -> list[tuple[NodeChoice, int]]:

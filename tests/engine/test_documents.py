@@ -1,5 +1,6 @@
 """The front door for text: what YAML means here, and what is refused before it can do harm."""
 
+import time
 from typing import Any
 
 import pytest
@@ -61,6 +62,15 @@ def test_a_field_path_leads_to_its_line() -> None:
     # An entry is a key below the path, or the key of a value.
     labels = LineMap("labels:\n  app: web\n  tier: front\n")
     assert [labels.place(0, "labels", entry) for entry in ("tier", "front", "x")] == [(3, 3), (3, 3), (1, 1)]
+
+
+def test_a_line_for_every_object_composes_the_text_once() -> None:
+    lines = LineMap("items:\n" + "- spec: {a: [1, 2, 3]}\n" * 1000)
+    started_s = time.process_time()
+    assert [lines.place(0, f"items[{n}].spec") for n in range(1000)] == [(n + 2, 3) for n in range(1000)]
+    assert time.process_time() - started_s < 5
+    two = LineMap("a: 1\n---\n---\nb:\n  c: 1\n")
+    assert [two.place(n, "b.c") for n in (2, 0, 2, 1, 9, 0)] == [(5, 3), (1, 1), (5, 3), None, None, (1, 1)]
 
 
 def test_what_is_dumped_reads_back_equal() -> None:

@@ -102,6 +102,17 @@ def test_a_mangled_file_is_told_by_place(
     assert "none.yaml: No such file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", table(__file__, "a_scenario_is_one_document_told_by_place"))
+def test_a_scenario_is_one_document_told_by_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    for text, words in table(__file__, "a_scenario_that_cannot_be_used"):
+        path = tmp_path / "bad.yaml"
+        path.write_text(text)
+        assert main([str(path) if word == "F" else word for word in command]) == 2
+        assert capsys.readouterr().err.startswith(f"{path}: {words}")
+
+
 def test_a_packed_dump_is_read_as_what_is_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(_dump(tmp_path, node("a"), _pod("web")))
     packed = tmp_path / "packed.json.gz"

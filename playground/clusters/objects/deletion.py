@@ -21,6 +21,7 @@ from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.meta import finalizers_of
 from scheduler_core.sim.controllers.garbage_collector import FOREGROUND
 from scheduler_core.sim.controllers.garbage_collector import KINDS as WAITING_KINDS
+from scheduler_core.sim.kubelet import grace_seconds
 
 MAX_DEPTH: Final = 20
 Gone = tuple[Kind, str, str]
@@ -93,7 +94,6 @@ def _is_there(writer: LogWriter, reference: Mapping[str, Any], namespace: str) -
 POLICIES: Final = ("Orphan", "Background", "Foreground")
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 TERMINATING: Final = "Terminating"
-DEFAULT_GRACE_S: Final = 30
 _GO_ANYWAY: Final = ("Node", "Event")
 
 
@@ -111,9 +111,7 @@ def delete_in(
         return mark_or_remove(writer, kind, manifest, grace_s, by, foreground=foreground)
     spec = manifest.get("spec") or {}
     status = manifest.get("status") or {}
-    if grace_s is None:
-        own = spec.get("terminationGracePeriodSeconds")
-        grace_s = DEFAULT_GRACE_S if own is None else int(own)
+    grace_s = grace_seconds(manifest, grace_s)
     finished = status.get("phase") in ("Succeeded", "Failed")
     meta = manifest["metadata"]
     if not spec.get("nodeName") or finished or grace_s <= 0:

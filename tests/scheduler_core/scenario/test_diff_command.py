@@ -186,6 +186,7 @@ def test_what_cannot_be_used_is_told_by_file_and_place(
     written(tmp_path, "one.json", make_node("a"))
     written(tmp_path, "bad.json", make_node("a", "x"))
     (tmp_path / "bad.yaml").write_text("items: [")
+    written(tmp_path, "wrong.json", {**make_pod("web"), "status": "gone"})
     (tmp_path / "scenario.yaml").write_text(dump_scenario(make_scenario(make_node("a"))))
     assert main(["diff", *words, "--junit", "out.xml", "--annotations", "--markdown", "out.md"]) == 2
     output = capsys.readouterr()

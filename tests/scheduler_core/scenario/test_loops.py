@@ -132,6 +132,8 @@ def test_the_answer_names_steps_and_is_the_same_as_json(
     place = tmp_path / "lesson.yaml"
     place.write_text(gallery_text("loops-replicas-left-out"))
     assert main(["loops", str(place)]) == 1
+    with pytest.raises(SystemExit):
+        main(["loops", str(place), "--seeds", "0"])
     said = capsys.readouterr().out
     assert said.startswith("After 5m0s Deployment default/web has 1 ready pod, and minReplicas of")
     assert "step 2: apply Deployment default/web" in said

@@ -55,6 +55,10 @@ def test_deleting_waits_for_the_grace_period_of_the_pod() -> None:
     assert pod_named(simulation, "usual") is None and pod_named(simulation, "slow") is not None
     simulation.run_until_idle()
     assert pod_named(simulation, "slow") is None and simulation.now_ns == START_NS + 90 * SECOND_NS
+    write(simulation, make_pod("for-ever", terminationGracePeriodSeconds=2**62))
+    simulation.run_until_idle()
+    simulation.submit(DeleteObject("Pod", "default", "for-ever"))
+    assert pod_named(simulation, "for-ever") is not None
 
 
 def crashing(text: str = "cpu=90% for 7m") -> dict[str, Any]:

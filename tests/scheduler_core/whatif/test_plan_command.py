@@ -45,6 +45,15 @@ def test_the_autoscaler_s_flags_are_a_file_or_left_out(
     assert main(["plan", dump, "autoscale", str(flags)]) == 2
 
 
+def test_a_node_that_says_nothing_of_its_room_is_no_kind_to_add(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = node("a")
+    del bare["status"]
+    assert main(["plan", _dump(tmp_path, bare, pod("waits")), "fix"]) == 1
+    assert "default/waits" in capsys.readouterr().out
+
+
 def test_answers_as_json_are_the_same_bytes_twice(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     for question in (["any-node"], ["headroom", "--like", "default/web-1"]):
         main(["plan", "--json", dump, *question])
