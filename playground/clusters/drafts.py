@@ -39,7 +39,6 @@ ROWS_PER_KIND: Final = 40
 KEPT_PER_PERSON: Final = 5
 KEPT_FOR: Final = timedelta(hours=6)
 MOST_PROBLEMS: Final = 20
-WAITING: Final = "waiting for a worker"
 
 
 def start_preview(
@@ -80,7 +79,7 @@ def start_preview(
         _read(draft, zlib.decompress(draft.text))
         facts = draft.answer["facts"]
         if not (facts["nodes"] and facts["pending"]):
-            draft.state, draft.doing = Draft.State.DONE, ""
+            draft.state = Draft.State.DONE
             return _put(draft) if keep else draft
     return _put(draft)
 
@@ -133,7 +132,7 @@ def import_into(
 
 def _draft(text: str | bytes, action: str, owner: Any, wanted: dict[str, Any]) -> Draft:
     raw = text.encode() if isinstance(text, str) else text
-    return Draft(owner=owner, text=zlib.compress(raw, 3), action=action, wanted=wanted, doing=WAITING)
+    return Draft(owner=owner, text=zlib.compress(raw, 3), action=action, wanted=wanted)
 
 
 def is_large(text: str | bytes) -> bool:
@@ -164,7 +163,7 @@ def commit_draft(*, public_id: str, owner: Any, name: str, fixed: bool = False) 
             pk=draft.pk, action=Draft.PREVIEW, state=Draft.State.DONE, wanted__keep=True
         )
         wanted = {**draft.wanted, "name": name, "fixed": fixed}
-        told = {"doing": WAITING, "done": 0, "total": 0, "touched": timezone.now()}
+        told = {"doing": "", "done": 0, "total": 0, "touched": timezone.now()}
         if not rows.update(action=Draft.IMPORT, state=Draft.State.QUEUED, wanted=wanted, **told):
             raise Conflict(_why_it_stays(draft), kind="Draft", name=public_id)
         wake.on_commit("work_on_draft", draft_id=draft.pk)

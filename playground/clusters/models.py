@@ -1012,6 +1012,16 @@ class WorkRow(Work):
             return 1.0
         return min(1.0, self.done / self.total) if self.total else None
 
+    @property
+    def percent(self) -> int:
+        """Whole percent done; 0 while nothing can be said."""
+        return round(100 * (self.progress or 0))
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a worker has begun."""
+        return self.state == self.State.RUNNING or bool(self.doing)
+
     def change(self, **columns: Any) -> bool:
         """Write columns of the row unless it is over; whether it was open."""
         rows = type(self)._default_manager.filter(pk=self.pk, state__in=self.OPEN)

@@ -55,12 +55,12 @@ def test_the_preview_says_who_is_pending_and_why_as_soon_as_a_worker_knows(
     page.locator("#import-see").click()
     preview = page.locator("#import-preview")
     expect(preview).to_contain_text("16 pods are pending.")
-    expect(preview).to_contain_text("Pending pods are being decided")
+    expect(preview).to_contain_text("Queued")
     assert not out_of_bounds(page)
     [draft] = Draft.objects.filter(state="queued")
     drafts.work_on(draft_id=draft.pk)
     expect(preview).to_contain_text("16 pods are pending, and none of them finds a node.")
-    expect(page.locator("#dump-progress")).to_have_count(0)
+    expect(page.locator("#import-preview #asking")).to_have_count(0)
     indexer = page.locator("#pending tr", has_text="search/indexer")
     expect(indexer).to_contain_text("Insufficient cpu")
     expect(indexer.locator("td").first).to_have_text("8")
@@ -87,7 +87,7 @@ def test_a_file_that_is_too_large_is_told_before_it_is_sent_and_read_when_it_is_
     assert "POST" not in sent
     packed = {"name": "dump.yaml.gz", "mimeType": "application/gzip", "buffer": gzip.compress(text)}
     file.set_input_files(packed)
-    expect(page.locator("#dump-progress")).to_be_visible()
+    expect(page.locator("#import-preview #asking")).to_be_visible()
     drafts.work_on(draft_id=Draft.objects.latest("pk").pk)
     expect(page.locator("#import-preview")).to_contain_text(re.compile(r"\d+ to create"))
 
@@ -96,7 +96,7 @@ def test_who_leaves_the_preview_wants_no_answer(page, asgi_server, transactional
     page.goto(f"{asgi_server}/new/import/")
     page.locator("#text").evaluate("(e, text) => { e.value = text; }", as_yaml(real_dump(4, 240)))
     page.locator("#import-see").click()
-    expect(page.locator("#dump-progress")).to_be_visible()
+    expect(page.locator("#import-preview #asking")).to_be_visible()
     page.goto(asgi_server)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     wait_until(page, lambda: Draft.objects.get().state == "cancelled")

@@ -97,7 +97,7 @@ def test_a_large_dump_is_read_and_imported_by_a_worker(at_once, monkeypatch, cli
     importing = Draft.objects.get(action="import")
     page = reverse("web:draft", args=[importing.public_id])
     assert response["Location"] == page and not Cluster.objects.exists()
-    assert "The cluster is being made" in client.get(page, **HTMX).content.decode()
+    assert "<h2>Queued</h2>" in client.get(page, **HTMX).content.decode()
     drafts.work_on(draft_id=importing.pk)
     drafts.work_on(draft_id=importing.pk)
     cluster = Cluster.objects.get()
@@ -116,7 +116,7 @@ def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, 
     form = reverse("web:import", args=[cluster.public_id])
     text = as_yaml(real_dump(5, 230, owners=False))
     seen = client.post(form, {"text": text, "action": "preview"}, **HTMX).content.decode()
-    assert "The dump is being read" in seen and "every 500ms" in seen
+    assert "<h2>Queued</h2>" in seen and "every 500ms" in seen
     [draft] = Draft.objects.all()
     page = reverse("web:draft", args=[draft.public_id])
     whole = client.get(page).content.decode()
@@ -135,7 +135,7 @@ def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, 
     importing = Draft.objects.get(action="import")
     page = reverse("web:draft", args=[importing.public_id])
     assert response["Location"] == page and cluster.nodes.count() == 1
-    assert "The manifests are being imported" in client.get(page).content.decode()
+    assert "<h2>Queued</h2>" in client.get(page).content.decode()
     drafts.work_on(draft_id=importing.pk)
     assert cluster.nodes.count() == 6
     looks = [client.get(page, **HTMX) for _ in range(2)]

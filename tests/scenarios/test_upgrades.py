@@ -42,7 +42,7 @@ def test_a_preview_tells_each_difference_by_its_cause_and_changes_nothing(client
     page = f"/c/{cluster.public_id}/upgrade/"
     assert client.post(page, {"release": "1.36"}).status_code == 302
     asked = Question.objects.get()
-    assert "queued" in client.get(page).content.decode()
+    assert "<h2>Queued</h2>" in client.get(page).content.decode()
     questions.answer(question_id=asked.pk)
     asked.refresh_from_db()
     assert asked.state == "done", asked.problem

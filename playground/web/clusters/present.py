@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from playground.clusters.board.nodes import NodeUse
-from playground.clusters.row_types import Draft
 from playground.web import amounts
 from playground.web.look import view_landing
 from playground.web.looks import made_of
@@ -191,11 +190,6 @@ def _pool(pool: Mapping[str, Any], zones: Sequence[str]) -> dict[str, Any]:
 
 def _number(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def progress_of(draft: Draft) -> int:
-    """Percent done."""
-    return round(100 * min(1.0, draft.done / draft.total)) if draft.total else 0
 
 
 ZONE_LABEL = "topology.kubernetes.io/zone"

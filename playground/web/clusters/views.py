@@ -267,7 +267,7 @@ def _bring(
 
 
 def _of_draft(found: Draft) -> dict[str, Any]:
-    context: dict[str, Any] = {"draft": found, "percent": present.progress_of(found), "polls": found.is_open}
+    context: dict[str, Any] = {"draft": found, "polls": found.is_open}
     if found.is_open:
         context["why_waiting"] = why_waiting(lanes.ASK, found.touched)
     if found.problems:

@@ -37,7 +37,6 @@ def question_context(request: HttpRequest, cluster: Cluster, question: Question 
     found: dict[str, Any] = {"cluster": cluster, "question": question, "here": request.path}
     if question is not None:
         found["stale"] = is_stale(cluster, question)
-        found["percent"] = round(100 * (question.progress or 0))
         if question.is_open:
             found["why_waiting"] = why_waiting(lanes.ASK, question.touched)
         found["poll"] = reverse("web:question", args=[cluster.public_id, question.public_id])

@@ -18,11 +18,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from playground.clusters import questions
+from playground.clusters import lanes, questions
 from playground.clusters.choices import OPEN, QuestionKind, WorkState
 from playground.clusters.errors import Conflict, Forbidden
 from playground.clusters.questions import newest_question, questions_of
 from playground.clusters.row_types import Cluster, Question
+from playground.clusters.trouble import why_waiting
 from playground.scenarios.choices import ScenarioState
 from playground.scenarios.row_types import Scenario
 from playground.scenarios.services.questions import branch_of_upgrade, share_upgrade
@@ -41,8 +42,7 @@ class QuestionPages:
     Attributes
     ----------
     kind
-        Also names its URLs (`scenarios:KIND`, `scenarios:cluster-KIND`) and its templates (`scenarios/KIND.html` and
-        `_wait`).
+        Also names its URLs (`scenarios:KIND`, `scenarios:cluster-KIND`) and its template (`scenarios/KIND.html`).
     refused
         What a stranger is told who asks.
     params
@@ -83,8 +83,10 @@ class QuestionPages:
             response = HttpResponse(status=STOP_POLLING)
             response["HX-Refresh"] = "true"
             return response
-        context |= {"question": newest, "here": here, "is_open": is_open}
-        template = f"scenarios/{self.kind}{'_wait' if request.htmx else ''}.html"
+        context |= {"question": newest, "here": here, "is_open": is_open, "poll": here, "cancel": here}
+        if newest is not None and is_open:
+            context["why_waiting"] = why_waiting(lanes.MAKE, newest.touched)
+        template = "advice/asking.html" if request.htmx else f"scenarios/{self.kind}.html"
         return render(request, template, context | self.shown(request, newest, of))
 
     def _posted(self, request: HttpRequest, here: str, newest: Question | None, of: Mapping[str, Any]) -> str:
@@ -283,10 +285,8 @@ def _shown_luck(request: HttpRequest, question: Question | None, of: Mapping[str
     }
     if question is None:
         return context
-    n_seeds = question.params["seeds"]
     return context | {
-        "n_seeds": n_seeds,
-        "percent": round(100 * question.done / n_seeds),
+        "n_seeds": question.params["seeds"],
         "luck": None if question.answer is None else view_luck(question.answer),
     }
 
