@@ -34,8 +34,9 @@ from playground.clusters.objects.queries import (
 from playground.clusters.row_types import Cluster
 from playground.kube_api.built_in import built_in_objects
 from playground.kube_api.requests import Target
-from playground.kube_api.status import Refusal
+from playground.kube_api.status import Refusal, check_fields
 from playground.kube_api.tables import partial, table
+from scheduler_core.errors import FieldError, not_supported
 from scheduler_core.objects.defaults import pull_policy
 from scheduler_core.releases import release_from
 from scheduler_core.schema.tables import kinds, table_beside, types
@@ -354,25 +355,16 @@ def check_version_match(request: HttpRequest, *, watches: bool) -> None:
         ),
     }
     faults = [
-        ("resourceVersionMatch", "FieldValueForbidden", f"Forbidden: {words}")
+        FieldError("FieldValueForbidden", "resourceVersionMatch", match, words)
         for words, is_so in forbidden.items()
         if is_so
     ]
     if match and match not in allowed:
-        listed = ", ".join(json.dumps(each) for each in allowed)
-        words = f'Unsupported value: "{match}": supported values: {listed}'
-        faults.append(("resourceVersionMatch", "FieldValueNotSupported", words))
+        faults.append(not_supported("resourceVersionMatch", match, allowed))
     if has_initial and not watches:
-        words = "Forbidden: sendInitialEvents is forbidden for list"
-        faults.append(("sendInitialEvents", "FieldValueForbidden", words))
-    if faults:
-        said = [f"{field}: {words}" for field, _, words in faults]
-        all_said = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-        raise Refusal(
-            "Invalid",
-            f'ListOptions.meta.k8s.io "" is invalid: {all_said}',
-            causes=[{"reason": reason, "message": words, "field": field} for field, reason, words in faults],
-        )
+        words = "sendInitialEvents is forbidden for list"
+        faults.append(FieldError("FieldValueForbidden", "sendInitialEvents", None, words))
+    check_fields('ListOptions.meta.k8s.io ""', faults)
 
 
 def whole(request: HttpRequest, name: str) -> int:

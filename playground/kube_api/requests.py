@@ -7,7 +7,7 @@ staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go, v1.36
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,8 +17,10 @@ from django.http import HttpRequest
 from playground.bodies import media_type, read_body
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind, KindTable
+from playground.clusters.objects.admission import MODES
 from playground.kube_api import protobuf
-from playground.kube_api.status import Refusal
+from playground.kube_api.status import Refusal, check_fields
+from scheduler_core.errors import FieldError, not_supported, required
 from scheduler_core.objects.documents import load_document
 from scheduler_core.schema.fields_check import nearest_name
 from scheduler_core.schema.tables import table_beside
@@ -33,6 +35,7 @@ PATCH_TYPES: Final = (JSON_PATCH, MERGE, STRATEGIC, *APPLY)
 
 UNKNOWN_FORMAT: Final = "the body of the request was in an unknown format - accepted media types include: "
 
+LONGEST_MANAGER: Final = 128
 MOST_BYTES: Final = 3 * 2**20
 """Of one body, packed or not: what a real API server reads, and far more than one object may have."""
 
@@ -78,6 +81,43 @@ def patch_of(request: HttpRequest) -> tuple[str, Any]:
     return kind, _loaded(body, json_only=kind not in APPLY)
 
 
+_OPTIONS: Final = {
+    "POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions",
+}  # fmt: skip
+
+
+def check_write_options(request: HttpRequest) -> None:
+    """Refuse what the query of a write may not say.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go, v1.34
+
+    Raises
+    ------
+    Refusal
+        Invalid.
+    """
+    asked, errors = request.GET, [*dry_run_errors(request.GET.getlist("dryRun"))]
+    manager, mode = asked.get("fieldManager", ""), asked.get("fieldValidation", "")
+    if request.method == "PATCH" and media_type(request) in APPLY:
+        if not manager:
+            errors.append(required("fieldManager", "is required for apply patch"))
+    elif "force" in asked:
+        words = "may not be specified for non-apply patch"
+        errors.append(FieldError("FieldValueForbidden", "force", None, words))
+    if len(manager) > LONGEST_MANAGER:
+        words = f"may not be more than {LONGEST_MANAGER} bytes"
+        errors.append(FieldError("FieldValueTooLong", "fieldManager", manager, words))
+    if mode not in ("", *MODES):
+        errors.append(not_supported("fieldValidation", mode, ("", *MODES)))
+    check_fields(f'{_OPTIONS[str(request.method)]}.meta.k8s.io ""', errors)
+
+
+def dry_run_errors(wanted: Any) -> Iterator[FieldError]:
+    """What is wrong with ``dryRun``, of a query or in a body."""
+    if wanted not in (None, [], [""], ["All"]):
+        yield not_supported("dryRun", wanted, ["All"])
+
+
 def _body_of(request: HttpRequest) -> bytes:
     return read_body(request, limit_bytes=min(MOST_BYTES, settings.PLAYGROUND_MAX_UPLOAD_BYTES))
 
@@ -118,11 +158,7 @@ def manifest_of(document: dict[str, Any], kind: Kind, name: str = "", namespace:
     if not isinstance(metadata, dict):
         raise Refusal("BadRequest", "metadata: must be an object")
     if name:
-        if metadata.get("name") not in (None, "", name):
-            raise Refusal(
-                "BadRequest",
-                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})",
-            )
+        check_named(metadata, name)
         metadata = metadata | {"name": name}
     # As Go leaves them out: nothing of an empty map or list is written.
     metadata = {
@@ -135,6 +171,21 @@ def manifest_of(document: dict[str, Any], kind: Kind, name: str = "", namespace:
             f" {metadata['namespace']} is not {namespace}",
         )
     return {**document, "apiVersion": api_version, "kind": written, "metadata": metadata}
+
+
+def check_named(metadata: Mapping[str, Any], name: str) -> None:
+    """Refuse an object of another name than its path has.
+
+    Raises
+    ------
+    Refusal
+        BadRequest.
+    """
+    if metadata.get("name") not in (None, "", name):
+        raise Refusal(
+            "BadRequest",
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})",
+        )
 
 
 _EARLIER: Final[Mapping[str, str]] = table_beside(__package__, "protocol.yaml")["earlier"]

@@ -6,7 +6,7 @@ Source: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go, v1.34
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
@@ -17,6 +17,7 @@ from rest_framework import exceptions
 from playground.accounts.authentication import headers_of
 from playground.clusters import kinds
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
+from playground.clusters.kinds import Kind
 from playground.clusters.trouble import cause_of
 from scheduler_core.errors import FIELD_ERROR_WORDS, FieldError, aggregate
 from scheduler_core.schema.tables import table_beside
@@ -43,6 +44,24 @@ class Refusal(Exception):
         self.reason = reason
         self.message = message
         self.causes = causes
+
+
+def check_fields(subject: str, errors: Iterable[FieldError]) -> None:
+    """Refuse what is wrong with the fields of something that is not kept.
+
+    Parameters
+    ----------
+    subject
+        Kind, group and name, as in ``ListOptions.meta.k8s.io ""``.
+
+    Raises
+    ------
+    Refusal
+        Invalid.
+    """
+    if found := [*errors]:
+        causes = [{"reason": each.type, "message": each.body, "field": each.field} for each in found]
+        raise Refusal("Invalid", f"{subject} is invalid: {aggregate(found)}", causes=causes)
 
 
 def failure(
@@ -72,18 +91,26 @@ def success(details: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
-    """What to answer, and headers; None for a bug that should be seen while debugging."""
+def status_of(error: Exception, asked: Kind | None = None) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """What to answer, and headers; None for a bug that should be seen while debugging.
+
+    Parameters
+    ----------
+    asked
+        The kind of the request's path, if it has one: an error may be about a custom one.
+    """
+    named = getattr(error, "kind", "")
+    kind = asked if asked is not None and asked.kind == named else kinds.by_kind(named)
     if isinstance(error, Refusal):
         details = {"causes": [dict(cause) for cause in error.causes]} if error.causes else None
         return failure(error.reason, error.message, details=details), {}
     if isinstance(error, InvalidManifest):
-        return _manifest(error), {}
+        return _manifest(error, kind), {}
     if isinstance(error, InvalidInput):
         return failure("BadRequest", error.message), {}
     if isinstance(error, ClusterError):
         reason = "BadRequest" if error.reason == "UnsupportedMediaType" else error.reason
-        return failure(reason, error.message, details=_about(error)), {}
+        return failure(reason, error.message, details=_about(error, kind)), {}
     if isinstance(error, Http404):
         return failure("NotFound", "the server could not find the requested resource"), {}
     if isinstance(error, exceptions.APIException):
@@ -103,8 +130,7 @@ def _api(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]
     return failure(reason, str(error.detail), code=error.status_code), headers_of(error)
 
 
-def _about(error: ClusterError) -> dict[str, Any]:
-    kind = kinds.by_kind(getattr(error, "kind", ""))
+def _about(error: ClusterError, kind: Kind | None) -> dict[str, Any]:
     facts = {
         "name": getattr(error, "name", ""),
         "group": kind.group if kind else "",
@@ -116,24 +142,22 @@ def _about(error: ClusterError) -> dict[str, Any]:
     return details
 
 
-def _manifest(error: InvalidManifest) -> dict[str, Any]:
+def _manifest(error: InvalidManifest, kind: Kind | None) -> dict[str, Any]:
     if error.reason == "Forbidden":
-        kind = kinds.by_kind(error.kind)
         subject = f'{kind.resource if kind else error.kind} "{error.name}" is forbidden'
-        return failure("Forbidden", f"{subject}: {error.message}", details=_about(error))
+        return failure("Forbidden", f"{subject}: {error.message}", details=_about(error, kind))
     if error.reason == "BadRequest":
-        return failure("BadRequest", _strict(error))
+        return failure("BadRequest", _strict(error, kind))
     if error.reason == "RequestEntityTooLarge":
         return failure(error.reason, error.message)
-    return _invalid(error)
+    return _invalid(error, kind)
 
 
-def _strict(error: InvalidManifest) -> str:
+def _strict(error: InvalidManifest, kind: Kind | None) -> str:
     found = ", ".join(
         each.words.replace("unknown field", f'unknown field "{each.path}"', 1)
         for each in (error, *error.causes)
     )
-    kind = kinds.by_kind(error.kind)
     what = error.kind or "object"
     if kind is not None:
         what = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
@@ -142,8 +166,7 @@ def _strict(error: InvalidManifest) -> str:
     return f"{what}: strict decoding error: {found}"
 
 
-def _invalid(error: InvalidManifest) -> dict[str, Any]:
-    kind = kinds.by_kind(error.kind)
+def _invalid(error: InvalidManifest, kind: Kind | None) -> dict[str, Any]:
     # Unreadable text is a bad request; an object that was read and is wrong is Invalid.
     if not error.path and not error.kind:
         return failure("BadRequest", error.message)

@@ -23,7 +23,7 @@ from playground.clusters.choices import ClockMode
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.drive.config import offer_clock
-from playground.clusters.kinds import KindTable
+from playground.clusters.kinds import Kind, KindTable
 from playground.clusters.log.changes import written_by
 from playground.clusters.objects.queries import get_object
 from playground.clusters.row_types import Cluster
@@ -32,7 +32,7 @@ from playground.kube_api.built_in import COMPONENTS_WARNING, built_in_object, co
 from playground.kube_api.discovery import PATHS, health
 from playground.kube_api.metrics import metrics_of, with_metrics
 from playground.kube_api.reading import form_of, list_of, switched
-from playground.kube_api.requests import Target, target_of, unknown_parameters
+from playground.kube_api.requests import Target, check_write_options, target_of, unknown_parameters
 from playground.kube_api.reviews import review, review_path
 from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.tables import scale_table
@@ -67,13 +67,14 @@ class KubernetesAPI(Surface):
     """Everything under `/k8s/{id}`."""
 
     content_negotiation_class = _Bodies
+    asked: Kind | None = None
 
     def only_reads(self, request: Request) -> bool:
         """Reviews ask what one may do, by POST."""
         return request.method == "POST" and bool(review_path(self.kwargs.get("path", "").strip("/")))
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
-        return _refused
+        return lambda error, _: _refused(error, self.asked)
 
     # The stubs know of Django REST framework's own responses alone; Django's go through as they are.
     def finalize_response(  # type: ignore[override]
@@ -112,6 +113,7 @@ class KubernetesAPI(Surface):
         if target is None or (target.earlier and inner.method not in ("GET", "HEAD")):
             _say_why_not(cluster, path)
             raise Refusal("NotFound", "the server could not find the requested resource")
+        self.asked = target.kind
         strange = unknown_parameters(inner.GET)
         if inner.method in ("GET", "HEAD"):
             response = _read(inner, cluster, target)
@@ -191,6 +193,7 @@ def _watched(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResp
 
 def _written(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponse:
     verb = _verb(str(request.method), target)
+    check_write_options(request)
     if target.subresource == "" and verb not in target.kind.verbs:
         raise _no_method()
     answer = _WRITES[target.subresource if verb == "create" else verb](request, cluster, target)
@@ -303,8 +306,8 @@ def _json(body: dict[str, Any], code: int = 200) -> HttpResponse:
     return HttpResponse(text, status=code, content_type="application/json")
 
 
-def _refused(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    found = status_of(error)
+def _refused(error: Exception, asked: Kind | None) -> HttpResponse | None:
+    found = status_of(error, asked)
     if found is None:
         return None
     status, headers = found

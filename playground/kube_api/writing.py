@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from playground.clusters import kinds
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import AlreadyExists, Conflict, NotFound
 from playground.clusters.kinds import Kind
-from playground.clusters.objects.admission import MODES, FieldValidation
+from playground.clusters.objects.admission import MOST_TRIES, FieldValidation
 from playground.clusters.objects.deletion import POLICIES
 from playground.clusters.objects.queries import counted, get_object, list_objects
 from playground.clusters.objects.write import (
@@ -40,21 +40,23 @@ from playground.kube_api.reading import page_of, switched, with_read_defaults
 from playground.kube_api.requests import (
     APPLY,
     JSON_PATCH,
+    LONGEST_MANAGER,
     MERGE,
     PATCH_TYPES,
     STRATEGIC,
     UNKNOWN_FORMAT,
     Target,
+    check_named,
     document_of,
+    dry_run_errors,
     manifest_of,
     patch_of,
 )
-from playground.kube_api.status import Refusal, success
+from playground.kube_api.status import Refusal, check_fields, success
 from playground.kube_api.tables import path_of, values
+from scheduler_core.errors import invalid, not_supported
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.merge import merge_patch
-
-MAX_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,14 @@ def replace(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnsw
         return _scaled(request, cluster, target, lambda _: document)
     manifest = manifest_of(document, target.kind, target.name, target.namespace)
     live = _live(cluster, target)
-    managers, uid = _after_update(request, cluster, live, manifest), manifest["metadata"].get("uid")
-    return _replaced(
-        request, cluster, target, live, manifest, managers, uid=uid if isinstance(uid, str) else ""
-    )
+    managers = _after_update(request, cluster, live, manifest)
+    return _replaced(request, cluster, target, live, manifest, managers, uid=_uid(manifest))
+
+
+def _uid(manifest: Mapping[str, Any]) -> str:
+    """Of the object that a write is about, where it says so."""
+    uid = manifest["metadata"].get("uid")
+    return uid if isinstance(uid, str) else ""
 
 
 def patch(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
@@ -117,21 +123,32 @@ def patch(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer
     change = _change(kind, document)
     if target.subresource == "scale":
         return _scaled(request, cluster, target, change)
-    for attempt in range(MAX_TRIES):
+
+    def patched() -> WriteAnswer:
         live = _live(cluster, target)
         changed = change(live)
         if not isinstance(changed, dict) or not isinstance(changed.get("metadata"), dict):
             raise Refusal("BadRequest", "the patch leaves no object")
         manifest = manifest_of(changed, target.kind, target.name, target.namespace)
-        given = manifest["metadata"].get("resourceVersion")
-        try:
-            managers = _after_update(request, cluster, live, manifest)
-            return _replaced(request, cluster, target, live, manifest, managers)
-        except Conflict:
-            # Another client was faster. Unless the patch names a version itself, it is about the newest one.
-            if given != live["metadata"].get("resourceVersion") or attempt == MAX_TRIES - 1:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+        managers = _after_update(request, cluster, live, manifest)
+        return _replaced(request, cluster, target, live, manifest, managers)
+
+    return _on_newest(patched)
+
+
+def _on_newest(write: Callable[[], WriteAnswer]) -> WriteAnswer:
+    """Write what is about the newest version, again where another client was faster.
+
+    What names a version itself meets the same conflict each time.
+
+    Raises
+    ------
+    Conflict
+    """
+    for _ in range(MOST_TRIES - 1):
+        with suppress(Conflict):
+            return write()
+    return write()
 
 
 def _change(kind: str, document: Any) -> Callable[[dict[str, Any]], Any]:
@@ -143,28 +160,27 @@ def _change(kind: str, document: Any) -> Callable[[dict[str, Any]], Any]:
 
 
 def _apply(request: HttpRequest, cluster: Cluster, target: Target, document: Any) -> WriteAnswer:
-    manager = request.GET.get("fieldManager", "")
-    if not manager:
-        raise Refusal("BadRequest", "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value")
+    manager, force = request.GET["fieldManager"], switched(request, "force")
     if target.subresource == "scale":
         raise Refusal("UnsupportedMediaType", "a scale is patched by merge, not applied")
     wanted = manifest_of(document, target.kind, target.name, target.namespace)
-    if wanted["metadata"].get("managedFields"):
+    meta = wanted["metadata"]
+    if meta.get("managedFields"):
         raise Refusal("BadRequest", "metadata.managedFields must be nil")
-    force = switched(request, "force")
-    for attempt in range(MAX_TRIES):
-        live = _found(cluster, target)
+
+    def applied() -> WriteAnswer:
+        # A part of an object makes none.
+        live = _live(cluster, target) if target.subresource else _found(cluster, target)
         manifest, managers = managed_fields.applied(
             live, wanted, manager=manager, force=force, time=_stamp(cluster)
         )
-        try:
-            if live is None:
-                return _created(request, cluster, target, manifest, managers)
-            return _replaced(request, cluster, target, live, manifest, managers)
-        except Conflict:
-            if wanted["metadata"].get("resourceVersion") or attempt == MAX_TRIES - 1:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+        if live is None:
+            return _created(request, cluster, target, manifest, managers)
+        if meta.get("resourceVersion"):
+            manifest["metadata"]["resourceVersion"] = meta["resourceVersion"]
+        return _replaced(request, cluster, target, live, manifest, managers, uid=_uid(wanted))
+
+    return _on_newest(applied)
 
 
 def _created(
@@ -174,7 +190,7 @@ def _created(
     manifest: dict[str, Any],
     managers: list[dict[str, Any]] | None = None,
 ) -> WriteAnswer:
-    fields = field_validation_of(request)
+    fields = _field_validation(request)
     with _dry_run(request) as dry:
         stored = create_object(
             cluster=cluster,
@@ -197,7 +213,7 @@ def _replaced(
     managers: list[dict[str, Any]] | None,
     uid: str = "",
 ) -> WriteAnswer:
-    fields = field_validation_of(request)
+    fields = _field_validation(request)
     with _dry_run(request) as dry:
         stored = replace_object(
             cluster=cluster,
@@ -214,18 +230,8 @@ def _replaced(
     return WriteAnswer(200, body, warnings=(*fields.warnings, *told))
 
 
-def field_validation_of(request: HttpRequest) -> FieldValidation:
-    """The request's fieldValidation; `Warn` by default.
-
-    Raises
-    ------
-    Refusal
-    """
-    mode = request.GET.get("fieldValidation") or "Warn"
-    if mode not in MODES:
-        shown = ", ".join(f'"{each}"' for each in MODES)
-        raise Refusal("Invalid", f'fieldValidation: Unsupported value: "{mode}": supported values: {shown}')
-    return FieldValidation(mode)
+def _field_validation(request: HttpRequest) -> FieldValidation:
+    return FieldValidation(request.GET.get("fieldValidation") or "Warn")
 
 
 def _of_version(manifest: dict[str, Any], version: str | None) -> dict[str, Any]:
@@ -316,31 +322,28 @@ def evict(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer
 def _scaled(
     request: HttpRequest, cluster: Cluster, target: Target, change: Callable[[dict[str, Any]], Any]
 ) -> WriteAnswer:
-    live = _live(cluster, target)
-    wanted = change(scale_of(target.kind, live))
-    spec = wanted.get("spec") if isinstance(wanted, dict) else None
-    replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
-    if isinstance(replicas, bool) or not isinstance(replicas, int) or not 0 <= replicas < 2**31:
-        raise Refusal(
-            "Invalid",
-            f"Scale {target.name!r} is invalid: spec.replicas: must be a whole number of 0 or more",
-            causes=[{"reason": "FieldValueInvalid", "message": "not a count", "field": "spec.replicas"}],
-        )
-    meta = wanted.get("metadata") if isinstance(wanted.get("metadata"), dict) else {}
-    manifest = scaled(target.kind, live, replicas)
-    given = meta.get("resourceVersion")
-    manifest["metadata"] = {
-        **live["metadata"],
-        "resourceVersion": given or live["metadata"]["resourceVersion"],
-    }
-    with _dry_run(request):
-        stored = replace_object(
-            cluster=cluster,
-            manifest=manifest,
-            namespace=target.namespace or None,
-            managed_fields=_after_update(request, cluster, live, manifest),
-        )
-    return WriteAnswer(200, scale_of(target.kind, stored), is_object=False)
+    def write() -> WriteAnswer:
+        live = _live(cluster, target)
+        wanted = change(scale_of(target.kind, live))
+        wanted = wanted if isinstance(wanted, dict) else {}
+        meta, replicas = _map(wanted, "metadata"), _map(wanted, "spec").get("replicas", 0)
+        check_named(meta, target.name)
+        if isinstance(replicas, bool) or not isinstance(replicas, int) or not 0 <= replicas < 2**31:
+            error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+            check_fields(f'Scale.autoscaling "{target.name}"', [error])
+        manifest = scaled(target.kind, live, replicas)
+        version = meta.get("resourceVersion") or live["metadata"]["resourceVersion"]
+        manifest["metadata"] = {**live["metadata"], "resourceVersion": version}
+        with _dry_run(request):
+            stored = replace_object(
+                cluster=cluster,
+                manifest=manifest,
+                namespace=target.namespace or None,
+                managed_fields=_after_update(request, cluster, live, manifest),
+            )
+        return WriteAnswer(200, scale_of(target.kind, stored), is_object=False)
+
+    return _on_newest(write)
 
 
 def _deleted(kind: Kind, last: dict[str, Any]) -> WriteAnswer:
@@ -371,7 +374,7 @@ def _after_update(
     request: HttpRequest, cluster: Cluster, live: dict[str, Any], manifest: dict[str, Any]
 ) -> list[dict[str, Any]] | None:
     agent = request.headers.get("User-Agent", "").partition("/")[0]
-    manager = (request.GET.get("fieldManager") or agent or "unknown")[:128]
+    manager = (request.GET.get("fieldManager") or agent or "unknown")[:LONGEST_MANAGER]
     return managed_fields.updated(live, manifest, manager=manager, time=_stamp(cluster))
 
 
@@ -396,38 +399,41 @@ def _preconditions(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _map(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = document.get(key) or {}
-    if not isinstance(value, Mapping):
+    value = document.get(key)
+    if not isinstance(value, Mapping | None):
         raise Refusal("BadRequest", f"{key}: must be an object")
-    return value
+    return value or {}
 
 
 def _propagation(request: HttpRequest, document: Mapping[str, Any]) -> dict[str, bool]:
     """Whether dependents stay, or go first."""
     policy = document.get("propagationPolicy") or request.GET.get("propagationPolicy") or ""
     old = document.get("orphanDependents")
+    errors = []
     if policy and old is not None:
         words = "orphanDependents and deletionPropagation cannot be both set"
-        raise Refusal(
-            "Invalid", f"DeleteOptions.meta.k8s.io is invalid: propagationPolicy: Invalid value: {words}"
-        )
+        errors.append(invalid("propagationPolicy", policy, words))
     if policy not in ("", *POLICIES):
-        words = f'supported values: "{POLICIES[2]}", "{POLICIES[1]}", "{POLICIES[0]}", "nil"'
-        said = f"propagationPolicy: Unsupported value: {policy!r}: {words}"
-        raise Refusal("Invalid", f"DeleteOptions.meta.k8s.io is invalid: {said}")
+        errors.append(not_supported("propagationPolicy", policy, [*reversed(POLICIES), "nil"]))
+    check_fields(_DELETE_OPTIONS, errors)
     return {"orphans": policy == "Orphan" or old is True, "foreground": policy == "Foreground"}
+
+
+_DELETE_OPTIONS: Final = 'DeleteOptions.meta.k8s.io ""'
 
 
 def _grace(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise Refusal("Invalid", f"gracePeriodSeconds: {value!r} is not a whole number of 0 or more")
-    return value
+        words = "must be a whole number of 0 or more"
+        check_fields(_DELETE_OPTIONS, [invalid("gracePeriodSeconds", value, words)])
+    return int(value)
 
 
-def _wants_dry_run(document: Mapping[str, Any]) -> bool:
-    return document.get("dryRun") == ["All"]
+def _wants_dry_run(options: Mapping[str, Any]) -> bool:
+    check_fields(_DELETE_OPTIONS, dry_run_errors(options.get("dryRun")))
+    return options.get("dryRun") == ["All"]
 
 
 def _expect(document: Mapping[str, Any], kind: str, api_versions: tuple[str, ...]) -> None:
@@ -439,10 +445,7 @@ def _expect(document: Mapping[str, Any], kind: str, api_versions: tuple[str, ...
 @contextmanager
 def _dry_run(request: HttpRequest, options: tuple[Any, bool] = (None, False)) -> Iterator[bool]:
     """Everything as if, and nothing kept, when the query (or the options in the body) ask for it; whether they do."""
-    wanted = request.GET.getlist("dryRun")
-    if wanted not in ([], [""], ["All"]):
-        raise Refusal("Invalid", f'dryRun: Unsupported value: {wanted[0]!r}: supported values: "All"')
-    if not options[1] and wanted != ["All"]:
+    if not options[1] and request.GET.get("dryRun") != "All":
         yield False
         return
     with transaction.atomic():

@@ -51,6 +51,10 @@ def made(**spec: Any) -> dict[str, Any]:
 def test_rules_in_cel_are_held_and_told_once(kube: Kube, ranges: str) -> None:
     refused = kube.post(ranges, made(min=9)).json()
     assert (refused["code"], refused["details"]["causes"][0]["field"]) == (422, "spec.min")
+    assert (
+        refused["message"].startswith(f'Ranges.{GROUP} "a" is invalid')
+        and refused["details"]["group"] == GROUP
+    )
     assert refused["message"].count("min must not be above max") == 1
     item = kube.post(ranges, made(min=1, items=[{"n": 1}, {"n": 0}])).json()
     assert item["details"]["causes"][0]["field"] == "spec.items[1]"

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 import yaml
+from django.test import RequestFactory
 
 from playground.clusters.drive.runs import request_run
 from playground.clusters.kinds import by_key
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.objects.apply import apply_documents
+from playground.kube_api.requests import Target
+from playground.kube_api.writing import _scaled
 from tests.clusters.builders import make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube, Work
 from tests.manifests import budget, deployment, make_object
@@ -160,7 +163,7 @@ def test_apply_creates_merges_and_gives_up(kube: Kube) -> None:
     assert ("tester", "Apply") in managers
     forced = kube.apply(path, make_deployment(replicas=3), "other", "&force=true")
     assert forced.json()["spec"]["replicas"] == 3
-    assert kube.apply(path, wanted, "").status_code == 400
+    assert kube.apply(path, wanted, "").status_code == 422
 
 
 def test_a_dry_run_answers_and_keeps_nothing(kube: Kube) -> None:
@@ -307,8 +310,50 @@ def test_scale_reads_and_writes_replicas(kube: Kube) -> None:
     late = kube.put(path, scale | {"spec": {"replicas": 9}})
     assert late.status_code == 409
     assert kube.put(path, {"spec": {"replicas": 3}}).json()["spec"]["replicas"] == 3
-    assert kube.put(path, {"spec": {"replicas": -3}}).status_code == 422
+    for wrong, code in (({"replicas": -3}, 422), ([], 400)):
+        assert kube.put(path, {"spec": wrong}).status_code == code
+    assert kube.put(path, {"metadata": {"name": "x"}, "spec": {"replicas": 5}}).status_code == 400
     assert kube.get(f"{DEPLOYMENTS}/web").json()["spec"]["replicas"] == 3
+
+
+def test_a_scale_that_names_no_version_is_about_the_newest(kube: Kube, cluster: Cluster) -> None:
+    kube.post(DEPLOYMENTS, make_deployment())
+    kind, late = by_key("apps/v1", "Deployment"), ["1"]
+    assert kind is not None
+
+    def change(scale: dict[str, Any]) -> dict[str, Any]:
+        if late:  # another client is faster
+            kube.patch(f"{DEPLOYMENTS}/web", {"metadata": {"labels": {"late": late.pop()}}})
+        return {"spec": {"replicas": 7}}
+
+    request = RequestFactory().patch("/")
+    assert _scaled(request, cluster, Target(kind, "default", "web"), change).code == 200
+    found = kube.get(f"{DEPLOYMENTS}/web").json()
+    assert (found["spec"]["replicas"], found["metadata"]["labels"]["late"]) == (7, "1")
+
+
+@pytest.mark.parametrize(("method", "query", "media", "said"), table(__file__, "wrong_options"))
+def test_options_that_cannot_be_are_refused(
+    kube: Kube, method: str, query: str, media: str, said: str
+) -> None:
+    pod = kube.get(f"{PODS}/p1").json()
+    path = PODS if method == "POST" else f"{PODS}/p1"
+    answer = kube.send(method, f"{path}?{query}", {}, media=media).json()
+    assert (answer["reason"], answer["message"]) == ("Invalid", said)
+    refused = kube.delete(f"{PODS}/p1", {"dryRun": ["Some"]}).json()
+    assert refused["details"]["causes"][0]["field"] == "dryRun"
+    assert kube.get(f"{PODS}/p1").json() == pod
+
+
+def test_an_apply_keeps_to_the_version_and_the_uid_that_it_names(kube: Kube) -> None:
+    path = "/api/v1/namespaces/default/configmaps/a"
+    old = kube.apply(path, {"data": {"x": "1"}}).json()["metadata"]["resourceVersion"]
+    assert kube.apply(path, {"metadata": {"resourceVersion": old}, "data": {"x": "2"}}).status_code == 200
+    for meta in ({"resourceVersion": old}, {"uid": "another"}):
+        assert kube.apply(path, {"metadata": meta, "data": {"x": "3"}}).status_code == 409
+    assert kube.get(path).json()["data"] == {"x": "2"}
+    # A status alone makes no object.
+    assert kube.apply(f"{PODS}/new/status", make_pod("new")).status_code == 404
 
 
 def test_the_first_write_of_kubectl_has_the_board_offer_1x_until_a_user_answers(

@@ -347,7 +347,8 @@ def _delete(
     if kind.row_kind == "Namespace":
         if row.name in _LASTING_NAMESPACES:
             raise Forbidden(
-                f'namespaces "{row.name}" is forbidden: this namespace may not be deleted', kind="Namespace"
+                f'namespaces "{row.name}" is forbidden: this namespace may not be deleted',
+                **kind.named("", row.name),
             )
         last = deletion.remove_namespace(writer, kind, row.manifest)
         _wake(writer, kind)
