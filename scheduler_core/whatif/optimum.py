@@ -10,7 +10,8 @@ Each distinct pod is asked about alone, by one real scheduling cycle in a cluste
 that stay where they are; of its rules about other pods only those are left in that cannot get easier when more pods
 come (anti-affinity and host ports of the pods that stay). Rules between movable pods (inter-pod affinity and
 anti-affinity, topology spread, host ports) become constraints, with a binary variable for each rule and domain: whether
-a pod with that rule is there. What volumes do between movable pods does not: such pods are named in `coupled`.
+a pod with that rule is there. What volumes and devices do between movable pods does not: such pods are named in
+`coupled`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _KEPT_KINDS = frozenset(
     (
         "Namespace", "PriorityClass", "StorageClass", "CSIDriver", "CSINode", "PersistentVolume",
         "PersistentVolumeClaim", "CSIStorageCapacity", "Node", "Service", "ReplicaSet", "ReplicationController",
-        "StatefulSet",
+        "StatefulSet", "DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate",
     )
 )  # fmt: skip
 _FIRST = {"Namespace": 0, "PriorityClass": 0, "Node": 2, "Pod": 3}
@@ -193,7 +194,7 @@ def joint_problem(
                 ports=frozenset(normal_port(port) for port in pod_.host_ports),
             )
         )
-        if any(volume.get("persistentVolumeClaim") for volume in pod_.volumes):
+        if pod_.resource_claims or any(volume.get("persistentVolumeClaim") for volume in pod_.volumes):
             coupled += [_key(member) for member in members]
     resting = [pod_from(item) for item in staying]
     reading = _Rules(nodes, typed, resting, everything)
@@ -203,7 +204,7 @@ def joint_problem(
 
 def _scores(fork: Fork, manifest: Mapping[str, Any]) -> dict[str, int]:
     """Node -> score of the pod alone, of the nodes that are feasible for it."""
-    pod = pod_from(without_rules(manifest))
+    pod = fork.anew(pod_from(without_rules(manifest)))
     if fork.scheduler.why_not_scheduled(pod) is not None:
         return {}
     decision = fork.decide(pod)

@@ -56,6 +56,21 @@ def budget(name: str, allowed: int, **labels: str) -> Manifest:
     return found | {"status": {"disruptionsAllowed": allowed}}
 
 
+def with_devices() -> list[Manifest]:
+    """Three nodes, two of them with a device, and a pod that claims one by a template."""
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.playground.dev"}}
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    template = make_object(
+        "resource.k8s.io/v1", "ResourceClaimTemplate", "gpu", namespace="default", spec=spec
+    )
+    train = pod("train", owner="ReplicaSet/train")
+    train["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    nodes = [node("a"), node("b"), node("c")]
+    for one in nodes[:2]:
+        one["metadata"]["annotations"] = {"playground.dev/devices": "gpu=1"}
+    return [*nodes, template, train]
+
+
 def cluster_of(objects: Iterable[Manifest], *, first_of_ties: bool = False) -> Simulation:
     """The objects as they are, with nothing decided yet."""
     options = SimulationOptions(controllers=False, first_of_ties=first_of_ties)

@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.cli.main import main
+from scheduler_core.cli.manifests import scenario_of_dump
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare
 from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.releases import NEWEST
-from scheduler_core.scenario import dump_scenario
+from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario
 from scheduler_core.whatif import optimum as solver_module
 from scheduler_core.whatif.model_filters import EVALUATED, Feasibility, Moment, Place, Rules
 from scheduler_core.whatif.optimum import (
@@ -28,6 +29,7 @@ from scheduler_core.whatif.optimum import (
     solve,
 )
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+from tests.scheduler_core.whatif.clusters import with_devices
 
 Manifest = dict[str, Any]
 RULES = Rules(
@@ -232,3 +234,13 @@ def test_a_bound_that_is_not_reached_is_told_with_its_gap() -> None:
     solution = Solution({0: 1}, {0: 2}, 90, 100, {}, proved=False)
     found = optimum_document(problem, [], solution)
     assert (found["gap"], found["scoreAtMost"], found["proved"]) == (0.1, 100, False)
+
+
+def test_a_pod_with_devices_has_a_place_and_is_said_to_be_coupled() -> None:
+    run = run_scenario(load_scenario(scenario_of_dump(with_devices())))
+    objects = [stored.manifest for stored in run.simulation.world.everything()]
+    problem = joint_problem(objects, None, frozenset(["default/train"]), run.simulation.release)
+    found = optimum_document(
+        problem, objects, solve(problem, time_limit_s=30, progress=lambda step, share: None)
+    )
+    assert (found["placed"], found["coupled"]) == ([1, 1], ["default/train"])

@@ -29,8 +29,15 @@ from scheduler_core.whatif.take_away import (
     taken_away,
 )
 from scheduler_core.whatif.workloads import owner_kind
-from tests.manifests import make_object
-from tests.scheduler_core.whatif.clusters import Manifest, budget, cluster_of, node, pod, state_of
+from tests.scheduler_core.whatif.clusters import (
+    Manifest,
+    budget,
+    cluster_of,
+    node,
+    pod,
+    state_of,
+    with_devices,
+)
 
 WEB = "ReplicaSet/web"
 ZONE = "topology.kubernetes.io/zone"
@@ -349,17 +356,7 @@ def test_nodes_without_the_label_are_told_where_its_values_are_lost(question: di
 
 
 def test_a_pod_is_made_anew_with_claims_of_its_templates() -> None:
-    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.playground.dev"}}
-    template = make_object(
-        "resource.k8s.io/v1", "ResourceClaimTemplate", "gpu", namespace="default",
-        spec={"spec": {"devices": {"requests": [request]}}},
-    )  # fmt: skip
-    train = pod("train", owner="ReplicaSet/train")
-    train["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
-    nodes = [node("a"), node("b"), node("c")]
-    for one in nodes[:2]:
-        one["metadata"]["annotations"] = {"playground.dev/devices": "gpu=1"}
-    run = run_scenario(load_scenario(scenario_of_dump([*nodes, template, train])))
+    run = run_scenario(load_scenario(scenario_of_dump(with_devices())))
     [on] = [stored.typed.node_name for stored in run.simulation.world.all("Pod")]
     fork = Fork(run.simulation.scheduler)
     for how in (DRAIN, LOSS):
