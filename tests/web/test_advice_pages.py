@@ -268,9 +268,9 @@ def test_a_stale_answer_is_marked(client: Client, cluster: Cluster) -> None:
     args = (cluster.public_id, "default", "large")
     client.post(reverse("web:fix", args=args))
     work_off()
-    assert "Prove again" not in page(client, "fix", *args)
+    assert "Ask again" not in page(client, "fix", *args)
     apply_documents(cluster=cluster, objects=[make_node("node-c1")])
-    assert "Prove again" in page(client, "fix", *args)
+    assert "Ask again" in page(client, "fix", *args)
 
 
 def test_no_page_runs_a_cycle(client: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,8 @@ def answer(request: HttpRequest, cluster: Cluster, question: Question) -> HttpRe
     found = _of_plan(question)
     context = question_context(request, cluster, found) | {"title": title_of(found.params)}
     newer = latest_question(cluster, found.kind, found.params)
-    context["newer"] = newer if newer is not None and newer.pk != found.pk else None
+    if newer is not None and newer.pk != found.pk:
+        context["newer"] = reverse("web:plan-answer", args=[cluster.public_id, newer.public_id])
     if found.answer is not None:
         context["plan"] = view_plan(found.answer)
     return render(request, "plan/answer.html", context)
