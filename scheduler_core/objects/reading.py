@@ -176,28 +176,41 @@ def with_use(posted: list[Posted]) -> list[Posted]:
     used: dict[tuple[str, str], dict[str, str]] = {}
     for item in posted:
         if item.kind == "PodMetrics" and group_of(item.api_version) == _METRICS:
-            meta, amounts = mapping(item.manifest, "metadata", ""), dict[str, int]()
-            for path, container in mappings(item.manifest, "containers", ""):
-                for resource, text in mapping(container, "usage", path).items():
-                    try:
-                        amounts[resource] = amounts.get(resource, 0) + quantity_milli_value(text)
-                    except (TypeError, ValueError):
-                        continue  # what cannot be read is not known
-            texts = {resource: f"{amount}m" for resource, amount in amounts.items()}
-            used[meta.get("namespace") or "", meta.get("name") or ""] = texts
+            try:
+                amounts = _amounts_used(item.manifest)
+            except InvalidObject as error:
+                raise item.invalid(error) from None
+            used[_place_of(item)] = {resource: f"{amount}m" for resource, amount in amounts.items()}
     if not used:
         return posted
     found = []
     for item in posted:
-        about = item.manifest.get("metadata") if item.kind == "Pod" else None
-        if isinstance(about, dict):
-            texts = used.get((about.get("namespace") or "", about.get("name") or ""), {})
-            if texts:
-                annotations = {**(about.get("annotations") or {}), USE_ANNOTATION: json.dumps(texts)}
-                made = {**item.manifest, "metadata": {**about, "annotations": annotations}}
-                item = dataclasses.replace(item, manifest=made)
+        texts = used.get(_place_of(item)) if item.kind == "Pod" and item.name else None
+        annotations = item.manifest["metadata"].get("annotations") or {} if texts else None
+        if isinstance(annotations, dict):
+            about = {
+                **item.manifest["metadata"],
+                "annotations": {**annotations, USE_ANNOTATION: json.dumps(texts)},
+            }
+            item = dataclasses.replace(item, manifest={**item.manifest, "metadata": about})
         found.append(item)
     return found
+
+
+def _place_of(item: Posted) -> tuple[str, str]:
+    meta = item.manifest.get("metadata")
+    return str(meta.get("namespace") or "") if isinstance(meta, dict) else "", item.name
+
+
+def _amounts_used(manifest: Mapping[str, Any]) -> dict[str, int]:
+    amounts: dict[str, int] = {}
+    for path, container in mappings(manifest, "containers", ""):
+        for resource, text in mapping(container, "usage", path).items():
+            try:
+                amounts[resource] = amounts.get(resource, 0) + quantity_milli_value(text)
+            except (TypeError, ValueError):
+                continue  # what cannot be read is not known
+    return amounts
 
 
 def opened(manifest: Mapping[str, Any], prefix: str = "") -> list[Posted]:

@@ -20,9 +20,11 @@ from scheduler_core.scenario import types
 from scheduler_core.scenario.bounds import RunBounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.errors import Problem, ScenarioError
-from scheduler_core.scenario.load import check_shape, field_notes, plugin_notes, problems_of
+from scheduler_core.scenario.load import TEMPLATED, check_shape, field_notes, plugin_notes, problems_of
 from scheduler_core.scenario.ran import Others, RunPart, ScenarioRun
 from scheduler_core.scenario.record import Finding
+from scheduler_core.schema.fields_check import check_fields
+from scheduler_core.schema.tables import types_by_kind
 from scheduler_core.sim import changes
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.checkpoint import with_seed
@@ -152,6 +154,9 @@ class _Runner:
         self._versions += 1
         meta = {**(manifest.get("metadata") or {}), "resourceVersion": str(self._versions)}
         document = {**manifest, "metadata": meta}
+        if kind in TEMPLATED:
+            # An API server drops the fields that a kind does not have: its pods' template has its hash without them.
+            document, _ = check_fields(document, types_by_kind().get((manifest["apiVersion"], kind), ""))
         if before is None:
             generation = self._generations.get(key, 0) + 1
             self._generations[key] = generation

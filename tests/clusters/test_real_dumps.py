@@ -57,6 +57,14 @@ def test_an_owner_that_owns_itself_is_written_once():
     assert [item.name for item in result.created] == ["a"]
 
 
+@pytest.mark.parametrize("rebuild_owners", [False, True])
+def test_a_uid_that_is_no_text_is_refused(rebuild_owners):
+    [pod, *_] = (one for one in real_dump.real_dump(4, 250, owners=False) if one["kind"] == "Pod")
+    pod["metadata"]["ownerReferences"][0]["uid"] = pod["metadata"]["uid"] = {"a": 1}
+    with pytest.raises(InvalidManifest, match="uid"):
+        apply_documents(cluster=None, objects=[pod], dry_run=True, rebuild_owners=rebuild_owners)
+
+
 def test_owners_that_pods_name_and_that_are_not_there_are_counted():
     dump = real_dump.real_dump(4, 250, owners=False)
     counts = Counter(m["metadata"]["ownerReferences"][0]["kind"] for m in dump if m["kind"] == "Pod")

@@ -85,6 +85,10 @@ def test_what_runs_under_its_owners_is_not_rolled_out_once_more(
     names = {f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in waiting}
     decided = {one["pod"] for one in (*told["bound"], *told["waiting"])}
     assert waiting and decided == names
+    for item in objects:
+        if item["kind"] == "Deployment":
+            item["spec"]["template"]["spec"]["nodeSelectr"] = {"zone": "a"}
+    assert _told(capsys, _dump(tmp_path, *objects))[1] == told
     main(["plan", "--json", _dump(tmp_path, *objects), "backlog"])
     moves = json.loads(capsys.readouterr().out)["moves"]
     assert {move["pod"] for move in moves} <= names

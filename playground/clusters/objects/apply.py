@@ -71,15 +71,16 @@ def owners_not_here(
 ) -> Counter[tuple[str, str]]:
     """Pods by (kind, uid) of the controlling owner they name that is neither in the request nor in the cluster."""
     found = list(known)
-    here = {_mapping(item.manifest.get("metadata")).get("uid") for _, item in found}
+    here = {uid_of(item.manifest) for _, item in found}
     named: Counter[tuple[str, str]] = Counter()
     for of, item in found:
         references = _mapping(item.manifest.get("metadata")).get("ownerReferences")
         if of.row_kind != "Pod" or not isinstance(references, list):
             continue
         for reference in map(_mapping, references):
-            if reference.get("controller") and reference.get("uid") not in here:
-                named[str(reference.get("kind", "")), str(reference.get("uid", ""))] += 1
+            uid = str(reference.get("uid", ""))
+            if reference.get("controller") and uid not in here:
+                named[str(reference.get("kind", "")), uid] += 1
     if named and cluster is not None:
         kinds = {kind for kind, _ in named}
         rows = Manifest.objects.filter(cluster=cluster, kind__in=kinds)
