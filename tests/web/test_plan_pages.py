@@ -196,6 +196,8 @@ data:
     question = asked(client, cluster, ask="deschedule", policy=policy)
     html = page(client, "plan-answer", cluster.public_id, question.public_id)
     assert "The descheduler evicts" in html and "pod does not have any ownerRefs" in html
+    again = client.post(reverse("web:plan", args=[cluster.public_id]), {"again": question.public_id})
+    assert question.public_id in again["Location"], "the same policy is asked with"
     refused = asked(client, cluster, ask="deschedule", policy=policy.replace("[Running]", "[Sleeping]"))
     assert "in profile default: states must be one of" in refused.error
     none = client.post(reverse("web:plan", args=[cluster.public_id]), {"ask": "deschedule"}, follow=True)
@@ -270,6 +272,8 @@ def test_a_price_list_of_ones_own_is_read_from_the_form_and_a_branch_has_the_nod
         question.answer["verdict"]
         == "1 node places the one pending pod for $2.50 an hour; no plan costs less."
     )
+    again = client.post(reverse("web:plan", args=[cluster.public_id]), {"again": question.public_id})
+    assert question.public_id in again["Location"], "the same prices are asked with"
     client.post(reverse("web:plan-branch", args=[cluster.public_id, question.public_id]))
     made = Cluster.objects.exclude(pk=cluster.pk).get()
     advance(cluster_id=made.pk, memory=EngineMemory())

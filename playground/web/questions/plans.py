@@ -41,9 +41,11 @@ ASKED_WITH_WORDS = ("drain", "lose", "deschedule", "autoscale", "compare")
 
 
 def overview(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
-    """The questions there are, with the newest answer of each; one card of them for htmx. POST asks one."""
+    """The questions there are, with the newest answer of each; one card of them for htmx. POST asks one, or one
+    of before `again`."""
     if request.method == "POST":
-        params = questions.read(_posted, request)
+        again = request.POST.get("again", "")
+        params = questions.get_question(cluster, again).params if again else questions.read(_posted, request)
         asked = questions.ask(cluster=cluster, kind=QuestionKind.PLAN, params=params)
         if request.htmx:
             return _card_alone(request, cluster, asked.params["ask"], asked)
