@@ -12,6 +12,7 @@ from playground.clusters.kinds import Kind, KindTable, built_in, version_order
 from playground.clusters.memo import Memo
 from playground.clusters.models import Cluster, Manifest
 from playground.engine.admission import check_metadata
+from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.reading import Posted, early_in
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -107,7 +108,7 @@ def _versions(posted: Posted, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
         wrong = structural.schema_problem(inner, f"{path}.schema.openAPIV3Schema")
         if wrong is not None:
-            raise posted.problem(wrong[1], path=wrong[0])
+            raise posted.invalid(InvalidObject.of(wrong))
         parts = version.get("subresources")
         if not isinstance(parts, Mapping | None) or not set(parts or ()) <= {"status", "scale"}:
             raise posted.problem("may hold status and scale", path=f"{path}.subresources")

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
+from scheduler_core.errors import FieldError, invalid, not_supported, required
 from scheduler_core.expressions.expression import Expression, ExpressionLimits
 from scheduler_core.expressions.syntax import ExpressionError
 from scheduler_core.objects.quantity import FORMAT_WRONG, NUMERIC_WRONG, SUFFIX_WRONG
@@ -161,31 +162,43 @@ _MAX_DEPTH: Final = 60
 _MOST_PROBLEMS: Final = 10
 
 
-def schema_problem(schema: Any, path: str, depth: int = 0) -> tuple[str, str] | None:
-    """What makes a schema not structural: its path and words; None for nothing."""
+def schema_problem(schema: Any, path: str, depth: int = 0) -> FieldError | None:
+    """The first thing that makes a schema not structural, or its default no value of it; None for nothing."""
     if not isinstance(schema, Mapping):
-        return path, "must be an object"
+        return required(path, "must be an object")
     if depth > _MAX_DEPTH:
-        return path, "is nested too deeply"
-    kind = schema.get("type")
-    free = schema.get(_PRESERVE) or schema.get(_INT_OR_STRING)
-    if kind not in _TYPES and not (kind in (None, "") and free):
-        return f"{path}.type", "must not be empty for specified object fields" if not kind else "is no type"
-    if isinstance(schema.get("pattern"), str) and not is_pattern(schema["pattern"]):
-        return f"{path}.pattern", "must be a valid regular expression"
-    properties = schema.get("properties") or {}
+        return FieldError("FieldValueForbidden", path, None, "is nested too deeply")
+    kind, pattern = schema.get("type"), schema.get("pattern")
+    properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
+    if kind not in _TYPES and (
+        kind not in (None, "") or not (schema.get(_PRESERVE) or schema.get(_INT_OR_STRING))
+    ):
+        words = "must not be empty for specified object fields"
+        return (
+            not_supported(f"{path}.type", kind, sorted(_TYPES)) if kind else required(f"{path}.type", words)
+        )
+    if isinstance(pattern, str) and not is_pattern(pattern):
+        return invalid(f"{path}.pattern", pattern, "must be a valid regular expression")
     if not isinstance(properties, Mapping):
-        return f"{path}.properties", "must be an object"
-    for name, inner in properties.items():
-        if depth == 0 and name in _ROOT:
-            continue
-        if (found := schema_problem(inner, f"{path}.properties[{name}]", depth + 1)) is not None:
-            return found
-    more = schema.get("additionalProperties")
+        return invalid(f"{path}.properties", properties, "must be an object")
+    if properties and more:
+        words = "additionalProperties and properties are mutual exclusive"
+        return FieldError("FieldValueForbidden", f"{path}.additionalProperties", None, words)
+    below = [
+        (f"{path}.properties[{name}]", inner)
+        for name, inner in properties.items()
+        if depth or name not in _ROOT
+    ]
     if isinstance(more, Mapping):
-        return schema_problem(more, f"{path}.additionalProperties", depth + 1)
-    if kind == "array":
-        return schema_problem(schema.get("items"), f"{path}.items", depth + 1)
+        below.append((f"{path}.additionalProperties", more))
+    elif kind == "array":
+        below.append((f"{path}.items", schema.get("items")))
+    for place, inner in below:
+        if (found := schema_problem(inner, place, depth + 1)) is not None:
+            return found
+    if (default := schema.get("default")) is not None:
+        wrong = next(_problems(defaulted(copied(default), schema), schema, ""), None)
+        return wrong and invalid(f"{path}.default", wrong[2], wrong[1])
     return None
 
 

@@ -83,6 +83,31 @@ def test_a_rule_about_a_change_knows_what_was(kube: Kube, ranges: str, cluster: 
     assert "class stays gold" in told
 
 
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ({"type": "string", "default": 5}, 'default: Invalid value: 5: must be of type string: "integer"'),
+        ({"type": "text"}, 'type: Unsupported value: "text": supported values: "array"'),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": True},
+            "additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive",
+        ),
+        ({"type": "string", "default": "a", "enum": 5}, "enum: Invalid value: 5: must be a list"),
+        (
+            {"type": "object", "default": {"a": 1}, "required": "a"},
+            'required: Invalid value: "a": must be a list',
+        ),
+    ],
+)
+def test_a_schema_that_cannot_be_is_refused(kube: Kube, field: dict[str, Any], said: str) -> None:
+    wrong = definition()
+    for version in wrong["spec"]["versions"]:
+        version["schema"]["openAPIV3Schema"]["properties"] = {"x": field}
+    refused = kube.post(CRDS, wrong).json()
+    assert (refused["code"], refused["reason"]) == (422, "Invalid")
+    assert f"openAPIV3Schema.properties[x].{said}" in refused["message"]
+
+
 def test_a_status_changes_nothing_else(kube: Kube, ranges: str) -> None:
     kube.post(ranges, {"metadata": {"name": "a", "finalizers": [f"{GROUP}/held"]}, "spec": {"min": 2}})
     kube.patch(f"{ranges}/a", {"spec": {"min": 3}})

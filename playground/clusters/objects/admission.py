@@ -241,9 +241,10 @@ def _admitted(
     if kind.custom is not None:
         return admit_custom(kind, posted, old)
     if kind.row_kind == DEFINITION:
-        ready = admit_definition(posted, stamp=around.stamp, old=old)
-    else:
-        ready = admission.admit(posted, around.classes, others=around.others, old=old)
+        if wrong:  # a schema of another form says nothing about a default
+            raise type_problem(posted, wrong)
+        return admit_definition(posted, stamp=around.stamp, old=old)
+    ready = admission.admit(posted, around.classes, others=around.others, old=old)
     if wrong:
         raise type_problem(posted, wrong)
     return ready
