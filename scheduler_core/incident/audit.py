@@ -18,6 +18,7 @@ from scheduler_core.objects.reading import group_of
 from scheduler_core.schema.tables import kinds
 from scheduler_core.whatif.judge import Key, Manifest
 
+_OBJECTS: Final = ("objectRef", "responseStatus", "requestObject", "responseObject")
 _READS: Final = frozenset({"get", "list", "watch", "proxy", "connect"})
 _KUBE_SCHEDULER: Final = "system:kube-scheduler"
 
@@ -37,6 +38,10 @@ def completed(event: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
     """
     if event["kind"] != "Event" or not str(event["apiVersion"]).startswith("audit.k8s.io/"):
         raise ValueError("is not an Event of audit.k8s.io")
+    for name in _OBJECTS:
+        said = event.get(name) or {}
+        if not isinstance(said, dict) or not isinstance(said.get("metadata") or {}, dict):
+            raise ValueError(f"{name} must be an object, and its metadata, too")
     return (parse_time_ns(event["stageTimestamp"]), event) if event["stage"] == "ResponseComplete" else None
 
 
@@ -51,10 +56,10 @@ class AuditReading(Reading):
         """Changes by completed Events with their times."""
         for at_ns, event in events:
             at_ns = self.incident.happens(at_ns, str(event.get("level")))
-            if event.get("verb") in _READS or "dryRun=All" in str(event.get("requestURI")):
+            if str(event.get("verb")) in _READS or "dryRun=All" in str(event.get("requestURI")):
                 continue
             code = (event.get("responseStatus") or {}).get("code") or 0
-            if event.get("objectRef") and 200 <= code < 300:
+            if event.get("objectRef") and isinstance(code, int) and 200 <= code < 300:
                 yield from self._read(event, at_ns)
 
     # ---- one event

@@ -55,7 +55,7 @@ _SIMULATED: Final = (
 def is_own(manifest: Document) -> bool:
     """Whether it is of one of Kubernetes' own kinds, in a version that has it; one without a version is by its kind."""
     version = manifest.get("apiVersion")
-    return version is None or (version, manifest.get("kind")) in types_by_kind()
+    return version is None or (str(version), str(manifest.get("kind"))) in types_by_kind()
 
 
 def validate(manifest: Document, release: Release = DEFAULT) -> None:

@@ -239,9 +239,11 @@ def test_a_log_that_is_still_written_ends_early_and_any_other_bad_line_is_named(
     path.write_bytes(whole + whole[:100])
     assert read_incident([path]).n_events == len(events)
     lines = whole.splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:3], b'{"kind": "Pod", "apiVersion": "v1"}\n', *lines[3:]]))
-    with pytest.raises(InvalidObject, match="line 4"):
-        read_incident([path])
+    misshapen = json.dumps({**events[0], "responseStatus": ["200"]}).encode() + b"\n"
+    for bad in (b'{"kind": "Pod", "apiVersion": "v1"}\n', misshapen):
+        path.write_bytes(b"".join([*lines[:3], bad, *lines[3:]]))
+        with pytest.raises(InvalidObject, match="line 4"):
+            read_incident([path])
     packed = tmp_path / "audit.log.gz"
     packed.write_bytes(gzip.compress(whole))
     assert read_incident([packed]).n_events == len(events)
