@@ -109,7 +109,8 @@ def check_write_options(request: HttpRequest) -> None:
         errors.append(FieldError("FieldValueTooLong", "fieldManager", manager, words))
     if mode not in ("", *MODES):
         errors.append(not_supported("fieldValidation", mode, ("", *MODES)))
-    check_fields(f'{_OPTIONS[str(request.method)]}.meta.k8s.io ""', errors)
+    if errors:
+        check_fields(f'{_OPTIONS[str(request.method)]}.meta.k8s.io ""', errors)
 
 
 def dry_run_errors(wanted: Any) -> Iterator[FieldError]:

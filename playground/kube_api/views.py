@@ -120,7 +120,8 @@ class KubernetesAPI(Surface):
         else:
             with written_by(inner.headers.get("User-Agent", "")):
                 response = _written(inner, cluster, target)
-        _warn(response, strange)
+        if strange:
+            _warn(response, strange)
         return response
 
     get = head = post = put = patch = delete = _answer

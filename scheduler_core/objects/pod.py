@@ -199,7 +199,8 @@ def pod_from(manifest: fields.Document) -> Pod:
     """
     meta = object_meta_from(manifest)
     status = fields.mapping(manifest, "status", "")
-    _disruption_target_reason(status)  # it can be read, which is done where it is asked for
+    if status:
+        _disruption_target_reason(status)  # it can be read, which is done where it is asked for
     key = _spec_key(meta, manifest) if says_nothing_of_requests(status) else None
     if key is None:
         return _parsed(manifest, meta)

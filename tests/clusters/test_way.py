@@ -20,9 +20,9 @@ from tests.clusters.builders import make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
 
-BOUNDS = (450, 49), (1_445, 90)
+BOUNDS = (450, 49), (1_300, 85)
 """Calls and files of a POST, and of a visit that decides one cycle."""
-DRAIN_BOUNDS = (1_190, 78)
+DRAIN_BOUNDS = (1_150, 78)
 ROOTS = tuple(str(Path(__file__).parents[2] / name) for name in ("playground", "scheduler_core"))
 
 

@@ -151,7 +151,8 @@ def test_a_cycle_of_a_large_cluster_is_shown_whole_when_it_is_asked_for(client, 
     assert done.status_code == 286 and done["HX-Refresh"] == "true"
     whole = words(client.get(page))
     assert "Show everything" not in whole and "NodeResourcesFit" in whole
-    assert client.post(f"/s/{scenario.public_id}/cycles/99/whole/").status_code == 404
+    away = client.post(f"/s/{scenario.public_id}/cycles/99/whole/", headers={"HX-Request": "true"})
+    assert "not found" in away.content.decode() and client.get(page.replace("/2/", "/99/")).status_code == 404
 
 
 def test_a_cycle_that_is_decided_otherwise_now_keeps_what_was_recorded(client, scenario, work):
