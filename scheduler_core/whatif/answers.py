@@ -679,7 +679,7 @@ def any_node_verdict(answers: Sequence[TakenAway]) -> str:
             rest.append(f"the loss of {hurt:,} more preempts, holds back or loses pods")
         rest.append(f"{harmless:,} can be lost without harm" if harmless else "none can be lost without harm")
         return f"{'; '.join(rest)}."
-    found = f"Any one of the {n_nodes:,} nodes can be lost and every pod that is recreated finds a node"
+    found = f"Whichever of the {n_nodes:,} nodes is lost, every pod that is recreated finds a node"
     return f"{found}; the loss of {n_nodes - harmless:,} of them preempts, holds back or loses pods."
 
 

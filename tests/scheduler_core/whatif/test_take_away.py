@@ -266,7 +266,7 @@ def test_harm_that_leaves_no_pod_pending_is_told_by_the_number_of_nodes() -> Non
         lose_any(_sandbox(node("a"), node("b"), pod("web", on="a", owner=WEB), pod("bare", on="b")))
     )
     assert any_node_verdict(answers) == (
-        "Any one of the 2 nodes can be lost and every pod that is recreated finds a node;"
+        "Whichever of the 2 nodes is lost, every pod that is recreated finds a node;"
         " the loss of 1 of them preempts, holds back or loses pods."
     )
 
